@@ -27,7 +27,7 @@ export type Brand = {
 };
 
 /** The part of the branding that QR codes have. */
-type QrBranding = {
+export type QrBranding = {
   /** How QR codes look unless a request says otherwise. */
   qrStyle: QrStyle | null;
   logo: Buffer | null;

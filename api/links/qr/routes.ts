@@ -1,4 +1,4 @@
-/** The route of QR codes of links. */
+/** The route of the QR code of a link. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
@@ -7,9 +7,9 @@ import {
   DEFAULT_QR_STYLE,
   findContrastProblem,
   MARGIN_MAX,
-  type QrStyle,
+  qrStyleFields,
 } from "../../../shared/contracts/qr-style.ts";
-import type { BrandingService } from "../../branding/service.ts";
+import type { BrandingService, QrBranding } from "../../branding/service.ts";
 import { choice, wholeNumber } from "../../http/common-schemas.ts";
 import { invalidField } from "../../http/errors.ts";
 import { principalOf } from "../../http/request-context.ts";
@@ -19,9 +19,9 @@ import type { LinkService } from "../service.ts";
 import { buildShortUrl } from "../short-url.ts";
 import { drawQr, type QrRequest } from "./draw.ts";
 
-// Requests for QR codes, and the defaults of the account's style.
+// The query, which the account's style completes.
 
-const SAVED = "Default of an account without a style";
+const DEFAULT_TEXT = "Default of an account without a style";
 
 const color = (fallback: string, what: string) =>
   z
@@ -29,7 +29,7 @@ const color = (fallback: string, what: string) =>
     .regex(/^#?[0-9a-fA-F]{6}$/, "must be a colour such as 1d4ed8 or #1d4ed8")
     .optional()
     .meta({
-      description: `Colour ${what} the code, with or without \`#\`. ${SAVED}: \`${fallback}\`.`,
+      description: `Colour ${what} the code, with or without \`#\`. ${DEFAULT_TEXT}: \`${fallback}\`.`,
       examples: [fallback],
       maxLength: 7,
     });
@@ -49,25 +49,23 @@ const qrQuery = z.object({
   margin: wholeNumber(0, MARGIN_MAX)
     .optional()
     .meta({
-      description: `Quiet zone in modules; the standard requires 4. ${SAVED}: ${DEFAULT_QR_STYLE.margin}.`,
+      description: `Quiet zone in modules; the standard requires 4. ${DEFAULT_TEXT}: ${DEFAULT_QR_STYLE.margin}.`,
       examples: [DEFAULT_QR_STYLE.margin],
     }),
-  foreground: color("000000", "of"),
-  background: color("ffffff", "behind"),
-  shape: choice(`Shape of the modules. ${SAVED}: \`square\`.`, [
-    "square",
-    "rounded",
-    "dots",
-  ]).optional(),
-  eyes: choice(`Shape of the three finder patterns. ${SAVED}: \`square\`.`, [
-    "square",
-    "rounded",
-    "circle",
-  ]).optional(),
-  logo: choice(`Whether the account's logo is in the centre. ${SAVED}: \`false\`.`, [
-    "true",
-    "false",
-  ]).optional(),
+  foreground: color(DEFAULT_QR_STYLE.foreground.slice(1), "of"),
+  background: color(DEFAULT_QR_STYLE.background.slice(1), "behind"),
+  shape: qrStyleFields.shape
+    .meta({ description: `Shape of the modules. ${DEFAULT_TEXT}: \`${DEFAULT_QR_STYLE.shape}\`.` })
+    .optional(),
+  eyes: qrStyleFields.eyes
+    .meta({
+      description: `Shape of the three finder patterns. ${DEFAULT_TEXT}: \`${DEFAULT_QR_STYLE.eyes}\`.`,
+    })
+    .optional(),
+  logo: choice(
+    `Whether the account's logo is in the centre. ${DEFAULT_TEXT}: \`${DEFAULT_QR_STYLE.logo}\`.`,
+    ["true", "false"],
+  ).optional(),
 });
 
 type QrQuery = z.output<typeof qrQuery>;
@@ -75,22 +73,16 @@ type QrQuery = z.output<typeof qrQuery>;
 const toColor = (text: string | undefined): string | undefined =>
   text === undefined ? undefined : `#${text.replace("#", "").toLowerCase()}`;
 
-/**
- * Whether a request says that the logo is drawn, or that it is not; undefined if it leaves that to
- * the account's style.
- */
+/** Whether a request wants the logo; undefined if it leaves that to the account's style. */
 const wantsLogo = ({ logo }: QrQuery): boolean | undefined =>
   logo === undefined ? undefined : logo === "true";
 
-/** The account's choice; the logo is needed only where it is drawn. */
-type QrBrand = { qrStyle: QrStyle | null; logo: Buffer | null };
-
 /**
  * Completes a request by the account's style. Throws `invalid_request` for colours that contrast
- * too little, and for a logo where the account has none; a saved style whose logo has been removed
- * since is drawn without.
+ * too little, and for a logo where the account has none. A saved style whose logo was removed is
+ * drawn without it.
  */
-function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrRequest {
+function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBranding): QrRequest {
   const { format, size, error_correction, ...named } = query;
   const saved = qrStyle ?? DEFAULT_QR_STYLE;
   const style = {
@@ -103,15 +95,14 @@ function toQrRequest(query: QrQuery, { qrStyle, logo }: QrBrand): QrRequest {
   const problem = findContrastProblem(style);
   if (problem !== undefined)
     throw invalidField(named.foreground === undefined ? "background" : "foreground", problem);
-  const wanted = wantsLogo(query);
-  if (wanted === true && logo === null)
+  if (wantsLogo(query) === true && logo === null)
     throw invalidField("logo", "must be false: the account has no logo; set one by /v1/branding");
   return {
     format,
     size,
     errorCorrection: error_correction,
     style,
-    logo: (wanted ?? saved.logo) && logo !== null ? logo : undefined,
+    logo: logo ?? undefined,
   };
 }
 
