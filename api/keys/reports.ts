@@ -1,6 +1,6 @@
 /**
- * Keys that somebody found where others can read them: who reports one has all of it, so it is
- * revoked at once, and the owners of its account get a mail.
+ * Reports of keys that somebody found where others can read them. Such a key is revoked at once,
+ * and the owners of its account get a mail.
  */
 import { timingSafeEqual } from "node:crypto";
 
@@ -33,8 +33,8 @@ export class KeyReports {
   }
 
   /**
-   * Revokes those of the keys that exist and work still. Says nothing of them: only their owners
-   * learn which did. `origin` is where the report came from.
+   * Revokes those of the keys that exist and still work. Only their owners learn which ones did.
+   * `origin` is where the report came from.
    */
   async report(keys: readonly string[], origin: Origin): Promise<void> {
     const hashes = new Map(
@@ -59,12 +59,12 @@ export class KeyReports {
 }
 
 /**
- * Most mails to a user in an hour: who may make keys could report them, too. The ledger has all
- * reports.
+ * Maximum mails to a user per hour: somebody who creates keys could report them to send mails. The
+ * ledger has all reports.
  */
 export const MAILS_PER_HOUR = 10;
 
-/** Puts a mail to each owner with a confirmed address into the queue. */
+/** Adds a mail to the queue for each owner with a confirmed address. */
 const enqueueMails = (sql: Transaction, keyId: Uuid): Promise<unknown> => sql`
   insert into report_mails (id, kind, key_id, user_id)
   select gen_random_uuid(), 'key', key.id, users.id
@@ -72,8 +72,8 @@ const enqueueMails = (sql: Transaction, keyId: Uuid): Promise<unknown> => sql`
     join (${confirmedMembers(sql)}) on member.account_id = key.account_id and member.role = 'owner'
    where key.id = ${keyId}
      and ${MAILS_PER_HOUR} > (
-       select count(*) from report_mails told
-        where told.user_id = users.id and told.kind = 'key' and told.created_at > now() - interval '1 hour')`;
+       select count(*) from report_mails earlier
+        where earlier.user_id = users.id and earlier.kind = 'key' and earlier.created_at > now() - interval '1 hour')`;
 
 /** A reported key, as its mail describes it. */
 type ReportedKey = {
@@ -82,16 +82,16 @@ type ReportedKey = {
   mode: Mode;
   account_id: Uuid;
   account: string;
-  /** That of the account's newest report; null without one. */
+  /** The language of the account's newest report; null if it has none. */
   language: string | null;
 };
 
-/** Mails that tell owners that a key was reported and is revoked. */
+/** Mails to owners about a key that was reported and revoked. */
 export class KeyMails implements MailKind {
   readonly #sql: Sql;
   readonly #dashboardUrl: string | undefined;
 
-  /** `dashboardUrl` is where the link leads; a mail has none without it. */
+  /** Without `dashboardUrl`, mails have no link. */
   constructor(sql: Sql, dashboardUrl: string | undefined) {
     this.#sql = sql;
     this.#dashboardUrl = dashboardUrl;

@@ -1,6 +1,6 @@
 /**
- * Mails that tell the owners of accounts which webhooks were disabled. Workers only write that they
- * were; the processes that send mails notice it.
+ * Mails to the owners of accounts about webhooks that were disabled. Workers disable a webhook; the
+ * processes that send mails find it.
  */
 import type { PendingQuery, Row } from "postgres";
 
@@ -22,11 +22,11 @@ import {
 import type { MailOrigins } from "../mail/settings.ts";
 import { type Sql, type Transaction, tryToLock } from "../postgres.ts";
 
-/** Most characters of a host in a title, and of a receiver. */
+/** Maximum characters of a host in a title, and of a receiver. */
 const HOST_LENGTH_MAX = 60;
 const RECEIVER_LENGTH_MAX = 120;
 
-/** The body that continues a webhook by the API. */
+/** The body of the request that continues a webhook. */
 const CONTINUE = JSON.stringify({ status: "active" });
 
 export class WebhookMails implements MailKind {
@@ -43,7 +43,7 @@ export class WebhookMails implements MailKind {
   }
 
   mayReceive(sql: Sql): PendingQuery<Row[]> {
-    return isConcerned(sql);
+    return hasWebhooks(sql);
   }
 
   async write(mail: QueuedMail): Promise<MailContent | undefined> {
@@ -51,7 +51,7 @@ export class WebhookMails implements MailKind {
   }
 }
 
-/** Writes a mail about webhooks that were disabled; undefined without any. */
+/** Writes a mail about webhooks that were disabled; undefined if there are none. */
 export function composeDisabled(
   { described, count }: DisabledWebhooks,
   origins: MailOrigins,
@@ -61,7 +61,7 @@ export function composeDisabled(
   const { language, texts } = textsIn(newest.language ?? "");
   const more = count - described.length;
   const paragraphs = [
-    ...described.flatMap((webhook) => describe(webhook, origins, texts)),
+    ...described.flatMap((webhook) => describeWebhook(webhook, origins, texts)),
     ...[...(more > 0 ? [texts.more({ count: more })] : []), texts.missed(), texts.reason()].map(
       (text) => ({ text, link: null }),
     ),
@@ -75,7 +75,7 @@ export function composeDisabled(
 }
 
 /** Says which webhook was disabled, why, and how it is continued. */
-function describe(
+function describeWebhook(
   webhook: DisabledWebhook,
   origins: MailOrigins,
   texts: WebhookTexts,
@@ -121,66 +121,66 @@ function nameReceiver({ url, format }: DisabledWebhook): string {
 const cut = (text: string, lengthMax: number): string =>
   text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1)}…`;
 
-/** After so long a webhook is not told any more: whoever sets up mails later is not flooded. */
-const TOLD_SECONDS = DAY_SECONDS;
+/** No mail is about what was disabled longer ago: mails that are set up later begin with few. */
+const RECENT_SECONDS = DAY_SECONDS;
 
-/** Time between two mails to a user, whatever number of webhooks is disabled. */
-const REPEATED_SECONDS = HOUR_SECONDS;
+/** Minimum time between two mails to a user. */
+const INTERVAL_SECONDS = HOUR_SECONDS;
 
 /**
- * A mail lists what was disabled until so long before it: what happens at once is in one mail, and
- * everything until then can be seen by whoever adds it.
+ * How long a webhook has been disabled before a mail is about it: what happens at once is in one
+ * mail, and the transactions that disabled webhooks until then have ended.
  */
-const COLLECTED_SECONDS = 60;
+const SETTLING_SECONDS = 60;
 
-/** Webhooks that a mail describes; it counts the others. */
+/** Maximum webhooks that a mail describes; it counts the others. */
 const DESCRIBED_MAX = 20;
 
-/** Most mails that are added at once. */
+/** Maximum mails that are added at once. */
 const ADDED_MAX = 100;
 
-/** Whether a mail at some time, or one before it, is about a webhook of its user. */
-const isCovered = (sql: Sql | Transaction, at: PendingQuery<Row[]>) => sql`
-  (webhook.disabled_at > ${at} - make_interval(secs => ${TOLD_SECONDS})
-   and webhook.disabled_at <= ${at} - make_interval(secs => ${COLLECTED_SECONDS}))`;
+/** Whether the webhook was disabled recently, and long enough ago for a mail of a time. */
+const isRecent = (sql: Sql | Transaction, at: PendingQuery<Row[]>) => sql`
+  (webhook.disabled_at > ${at} - make_interval(secs => ${RECENT_SECONDS})
+   and webhook.disabled_at <= ${at} - make_interval(secs => ${SETTLING_SECONDS}))`;
 
-/** Whether a mail to a user before some time is about the webhook. */
-const isTold = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
-  exists (select from report_mails told
-           where told.kind = 'webhook' and told.run_id is null and told.user_id = users.id and told.created_at < ${before}
-             and told.created_at >= webhook.disabled_at + make_interval(secs => ${COLLECTED_SECONDS}))`;
+/** Whether a mail to the user before a time was about the webhook. */
+const isMailed = (sql: Sql | Transaction, before: PendingQuery<Row[]>) => sql`
+  exists (select from report_mails earlier
+           where earlier.kind = 'webhook' and earlier.run_id is null and earlier.user_id = users.id and earlier.created_at < ${before}
+             and earlier.created_at >= webhook.disabled_at + make_interval(secs => ${SETTLING_SECONDS}))`;
 
 /**
- * Puts a mail into the queue for each owner with a confirmed address who has not been told of a
- * webhook that was disabled recently, one an hour at most. What tells is the mail, so none is lost
- * or made twice. One process at a time adds them: another one has seen what this one adds.
+ * Adds a mail to the queue for each owner with a confirmed address whom no mail has told of a
+ * webhook that was disabled recently. The mails are the only record of who knows what, so none is
+ * lost or written twice. One process at a time adds mails, so that the next one sees them.
  */
 async function enqueueMails(sql: Transaction): Promise<void> {
   if (!(await tryToLock(sql, "mails_about_webhooks"))) return;
   const now = sql`clock_timestamp()`;
   await sql`
     insert into report_mails (id, kind, user_id, created_at)
-    select gen_random_uuid(), 'webhook', untold.user_id, ${now}
+    select gen_random_uuid(), 'webhook', recipient.user_id, ${now}
       from (select distinct users.id as user_id
               from webhooks webhook
               join (${confirmedMembers(sql)}) on member.account_id = webhook.account_id and member.role = 'owner'
-             where ${isCovered(sql, now)} and not ${isTold(sql, now)}) untold
+             where ${isRecent(sql, now)} and not ${isMailed(sql, now)}) recipient
      where not exists (
        select from report_mails mail
-        where mail.kind = 'webhook' and mail.run_id is null and mail.user_id = untold.user_id
-          and mail.created_at > ${now} - make_interval(secs => ${REPEATED_SECONDS}))
+        where mail.kind = 'webhook' and mail.run_id is null and mail.user_id = recipient.user_id
+          and mail.created_at > ${now} - make_interval(secs => ${INTERVAL_SECONDS}))
      limit ${ADDED_MAX}`;
 }
 
-/** The webhooks that a mail is about: disabled still, and of accounts that its user still owns. */
+/** The webhooks that a mail is about: still disabled, and of accounts that its user still owns. */
 const webhooksOf = (sql: Sql, mail: { user: PendingQuery<Row[]>; at: PendingQuery<Row[]> }) => sql`
   webhooks webhook
   join (${confirmedMembers(sql)})
     on member.account_id = webhook.account_id and member.role = 'owner' and users.id = ${mail.user}
-       and ${isCovered(sql, mail.at)} and not ${isTold(sql, mail.at)}`;
+       and ${isRecent(sql, mail.at)} and not ${isMailed(sql, mail.at)}`;
 
-/** Whether there is something that the user of a mail is to know. */
-const isConcerned = (sql: Sql) => sql`
+/** Whether the row `mail` still has a webhook to be about. */
+const hasWebhooks = (sql: Sql) => sql`
   exists (select from ${webhooksOf(sql, { user: sql`mail.user_id`, at: sql`mail.created_at` })})`;
 
 /** A webhook that was disabled, as mails describe it. */
@@ -192,7 +192,7 @@ export type DisabledWebhook = {
   url: string;
   format: WebhookFormat;
   reason: "gone" | "failing";
-  /** That of the account's newest report; null without one. */
+  /** The language of the account's newest report; null if it has none. */
   language: string | null;
 };
 
