@@ -269,7 +269,7 @@ class ChainCheck {
     this.#known.delete(position);
     return known === undefined || known === hash.toString("hex")
       ? undefined
-      : `The chain up to ${position} is another one than it was.`;
+      : `The chain up to ${position} has changed since an earlier verification.`;
   }
 }
 

@@ -192,7 +192,7 @@ function changeRow(old: LinkRow, { requireVersion, change }: Change): LinkRow | 
   return row;
 }
 
-/** Whether the short link is another one than before, also where only its case is. */
+/** Whether the short URL changes, even if only its case does. */
 const isRenamed = (old: LinkRow, row: LinkRow): boolean =>
   row.alias !== old.alias || row.domain_id !== old.domain_id;
 

@@ -1,4 +1,4 @@
-/** Brings PostgreSQL's schema up to date, and says whether it is; makes a database without any. */
+/** Brings PostgreSQL's schema up to date, creates a missing database, and checks the schema. */
 import type { DestinationStream } from "pino";
 import postgres, { type ReservedSql } from "postgres";
 
@@ -37,10 +37,10 @@ export async function migrate(
   await usePostgres(config.DATABASE_URL, (sql) => migratePostgres(sql, log));
 }
 
-/**
- * A migration whose statements run one by one, because PostgreSQL rejects them in a transaction.
- */
-type PostgresMigration = Migration & { concurrent?: true };
+type PostgresMigration = Migration & {
+  /** Its statements run one by one, because PostgreSQL rejects them in a transaction. */
+  concurrent?: true;
+};
 
 /** The schema of PostgreSQL. Migrations are only added: an applied one never changes. */
 export const migrations: readonly PostgresMigration[] = [
@@ -74,8 +74,8 @@ const LOCK_NOT_AVAILABLE = "55P03";
 
 /**
  * Applies the missing migrations, each in its own transaction except those that cannot run in one.
- * Only one process at a time applies them. Throws when an applied migration has changed.
- * Tests bring migrations of their own.
+ * Only one process at a time applies them. Throws when an applied migration has changed. Tests pass
+ * migrations of their own.
  */
 export async function migratePostgres(
   sql: Sql,
@@ -87,7 +87,7 @@ export async function migratePostgres(
     // Building an index has no time limit.
     await connection`set statement_timeout = 0`;
     await connection.unsafe(`set lock_timeout = ${LOCK_TIMEOUT_MS}`);
-    await lock(connection);
+    await waitForLock(connection);
     await connection`
       create table if not exists schema_migrations (
         id integer primary key,
@@ -131,7 +131,7 @@ async function retryOnLock(
 }
 
 /** Polls for the lock: a waiting statement would block every concurrent index build. */
-async function lock(connection: ReservedSql): Promise<void> {
+async function waitForLock(connection: ReservedSql): Promise<void> {
   for (;;) {
     const [row] = await connection<[{ locked: boolean }]>`
       select pg_try_advisory_lock(${MIGRATION_LOCK}) as locked`;
@@ -140,12 +140,12 @@ async function lock(connection: ReservedSql): Promise<void> {
   }
 }
 
-/** Letters and their lower case: in the locale `C` only ASCII has one; the I of Turkish differs. */
+/** Letters, and their lower case in Unicode: the locale `C` keeps É, and Turkish has another i. */
 const CASES = ["ÉI", "éi"] as const;
 
 /**
- * Throws where a new database has other cases of letters than Unicode, as one has that was made
- * without a locale: it would take names for different that are one to redirectors.
+ * Throws unless a new database has the lower case of Unicode; one that was created without a locale
+ * does not. Names that redirectors consider the same would be different ones in it.
  */
 async function requireUnicode(connection: ReservedSql): Promise<void> {
   const [upper, lower] = CASES;
@@ -162,7 +162,7 @@ async function applyWhole(connection: ReservedSql, migration: PostgresMigration)
   await connection`begin`;
   try {
     await connection.unsafe(migration.text).simple();
-    await note(connection, migration);
+    await recordMigration(connection, migration);
     await connection`commit`;
   } catch (error) {
     await connection`rollback`;
@@ -177,10 +177,13 @@ async function applyOneByOne(connection: ReservedSql, migration: PostgresMigrati
   for (const statement of migration.text.split(/;\s*$/m)) {
     if (statement.trim() !== "") await connection.unsafe(statement).simple();
   }
-  await note(connection, migration);
+  await recordMigration(connection, migration);
 }
 
-async function note(connection: ReservedSql, migration: PostgresMigration): Promise<void> {
+async function recordMigration(
+  connection: ReservedSql,
+  migration: PostgresMigration,
+): Promise<void> {
   await connection`
     insert into schema_migrations (id, name, checksum)
     values (${migration.id}, ${migration.name}, ${checksumOf(migration)})`;
@@ -190,8 +193,8 @@ async function note(connection: ReservedSql, migration: PostgresMigration): Prom
 const UNDEFINED_TABLE = "42P01";
 
 /**
- * Returns `ok` when every migration of this version is applied, else what is missing; a later
- * version may have applied more. Rejects when the database does not respond.
+ * Returns `ok` when every migration of this version is applied, else a problem; a later version may
+ * have applied more. Rejects when the database does not respond.
  */
 export async function schemaState(sql: Sql): Promise<string> {
   const applied = await readChecksums(sql);
@@ -199,7 +202,8 @@ export async function schemaState(sql: Sql): Promise<string> {
     const checksum = applied.get(migration.id);
     if (checksum === undefined)
       return `migration ${migration.name} is not applied: run shorthop migrate`;
-    if (checksum !== checksumOf(migration)) return `migration ${migration.name} is another one`;
+    if (checksum !== checksumOf(migration))
+      return `migration ${migration.name} changed after it was applied`;
   }
   return "ok";
 }
@@ -218,12 +222,14 @@ async function readChecksums(sql: Sql): Promise<Map<number, string>> {
 /** The database that every PostgreSQL server has. */
 const MAINTENANCE_DATABASE = "postgres";
 
-/** SQLSTATEs: the database does not exist, and: another process has just created it. */
+/** SQLSTATE of a database that does not exist. */
 const INVALID_CATALOG_NAME = "3D000";
+
+/** SQLSTATEs of a database that another process has just created. */
 const CREATED_MEANWHILE = new Set(["42P04", "23505"]);
 
 /**
- * Creates the database of a URL if it does not exist. The user then needs the right to create
+ * Creates the database of a URL if it does not exist, for which the user needs the right to create
  * databases.
  */
 async function ensureDatabase(url: string, log: Log): Promise<void> {

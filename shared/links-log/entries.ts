@@ -111,7 +111,7 @@ function parseHeader(line: Uint8Array | undefined): Members | undefined {
   }
 }
 
-/** The format that a message says it has, if it is another one; whoever wrote it. */
+/** The format of a message if it is not ours; anybody may have written it. */
 export function otherFormatOf(bytes: Uint8Array): number | undefined {
   const [line] = splitLines(bytes.subarray(0, HEADER_BYTES_MAX));
   const format = parseHeader(line)?.["format"];

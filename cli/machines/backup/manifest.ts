@@ -99,8 +99,8 @@ const namesWith = (files: readonly string[], file: string): string[] =>
 export const backupOf = (file: string): string => BACKUP_NAME.exec(file)?.[1] ?? "";
 
 /**
- * Reads a backup by its name, by default the newest. Throws when there is none, or when its format
- * is another one.
+ * Reads a backup by its name, by default the newest. Throws when there is none, and when it has
+ * another format.
  */
 export async function readBackup(storage: Storage, wanted?: string): Promise<Backup> {
   const names = listBackups(await storage.list());
