@@ -53,7 +53,7 @@ export const domainRoutes = (
         respondWithList(
           query,
           "domains",
-          (part) => domains.list(principalOf(call), part),
+          (request) => domains.list(principalOf(call), request),
           (row) => toDomainResponse(row, shortUrl),
         ),
       {

@@ -46,7 +46,12 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
     .get(
       "",
       ({ call, query }) =>
-        respondWithList(query, "keys", (part) => keys.list(principalOf(call), part), toKeyResponse),
+        respondWithList(
+          query,
+          "keys",
+          (request) => keys.list(principalOf(call), request),
+          toKeyResponse,
+        ),
       {
         access: "keys:read",
         query: listQuery,
@@ -115,7 +120,7 @@ const reportBody = z.strictObject({
 /** `/keys/report`: for secret scanners and all others who find keys, and have none themselves. */
 export function keyReportRoutes(auth: AccessPlugin, reports: KeyReports) {
   const networks = new NetworkWindow("key_reports");
-  return new Elysia({ name: "key reports", prefix: "/keys" }).use(auth).post(
+  return new Elysia({ name: "key-reports", prefix: "/keys" }).use(auth).post(
     "/report",
     async ({ call, body, set }) => {
       networks.enforce(call.address, set.headers);

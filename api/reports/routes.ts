@@ -63,7 +63,7 @@ export const reportRoutes = (
         respondWithList(
           query,
           "reports",
-          (part) => reports.list(principalOf(call), part),
+          (request) => reports.list(principalOf(call), request),
           (row) => toReportResponse(row, shortUrl),
         ),
       {

@@ -29,7 +29,7 @@ export function linkReportRoutes(
   originOf: (request: Request) => string,
 ) {
   const networks = new NetworkWindow("link_reports");
-  return new Elysia({ name: "link reports", prefix: "/report-link" })
+  return new Elysia({ name: "link-reports", prefix: "/report-link" })
     .use(auth)
     .get("", ({ query: { url }, request, set }) => respond(request, set, "question", url), {
       access: "page",

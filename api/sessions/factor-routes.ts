@@ -1,4 +1,4 @@
-/** `/auth/second-factor` and `/auth/passkeys`: what users sign in with besides their password. */
+/** `/auth/second-factor` and `/auth/passkeys`: how users sign in, besides by a password. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 
@@ -22,9 +22,9 @@ import type { Passkeys } from "./passkeys.ts";
 import type { SecondFactors } from "./second-factor.ts";
 import { clientInfo, requireSession, setCookies } from "./session-auth.ts";
 
-/** `/auth/second-factor`: how users have to sign in with a code, too. */
+/** `/auth/second-factor`: the codes that a user signs in with in addition to the password. */
 export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =>
-  new Elysia({ name: "second factors", prefix: "/auth/second-factor" })
+  new Elysia({ name: "second-factor", prefix: "/auth/second-factor" })
     .use(auth)
     .get("", ({ call }) => factors.state(requireSession(call)), {
       access: "session",
@@ -66,7 +66,7 @@ export const secondFactorRoutes = (auth: AccessPlugin, factors: SecondFactors) =
       { access: "session", body: passwordBody, response: { 200: successResponse } },
     );
 
-/** `/auth/passkeys`: adding and removing them, and signing in with one. */
+/** `/auth/passkeys`: lists, adds and removes them, and signs in by one. */
 export const passkeyRoutes = (auth: AccessPlugin, passkeys: Passkeys) =>
   new Elysia({ name: "passkeys", prefix: "/auth/passkeys" })
     .use(auth)

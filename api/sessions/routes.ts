@@ -149,7 +149,7 @@ const tokenParams = z.object({ token: z.string().max(100) });
  */
 export function resetRoutes(auth: AccessPlugin, resets: PasswordResets, sendsMails: boolean) {
   const networks = new NetworkWindow("password_resets");
-  return new Elysia({ name: "password resets", prefix: "/auth/password-resets" })
+  return new Elysia({ name: "password-resets", prefix: "/auth/password-resets" })
     .use(auth)
     .get("", () => ({ by_mail: sendsMails }), {
       access: "static",

@@ -62,7 +62,7 @@ export const shareRoutes = (
         respondWithList(
           query,
           "shares",
-          (part) => shares.list(principalOf(call), part),
+          (request) => shares.list(principalOf(call), request),
           toShareResponse,
         ),
       {

@@ -59,7 +59,7 @@ export const webhookRoutes = (
         respondWithList(
           query,
           "webhooks",
-          (part) => webhooks.list(principalOf(call), part),
+          (request) => webhooks.list(principalOf(call), request),
           toWebhookResponse,
         ),
       {
