@@ -7,7 +7,7 @@ import { accountResponse, summaryResponse } from "../analytics/responses.ts";
 import { CLICKS_PAGE_MAX, clicksResponse } from "../clicks/service.ts";
 import { type Answer, type Query, toJson, type V1 } from "./v1.ts";
 
-/** Most visits that can be paged through: each page is read from the newest visit on. */
+/** Maximum visits that can be paged through: each page is read from the newest visit on. */
 const VISITS_MAX = 10_000;
 
 const visitsQuery = z.object({
@@ -17,12 +17,12 @@ const visitsQuery = z.object({
   endDate: z.string().optional(),
 });
 
-/** Whose visits; those of the account without any. */
+/** Whose visits; those of the whole account if it names nothing. */
 type Subject = { link_id?: string; tag?: string; domain?: string };
 
 type Click = z.output<typeof clicksResponse>["data"][number];
 
-/** Lists the visits of a link, a tag, a domain or the account, as the query asks. */
+/** Lists the visits of a link, a tag, a domain or the account: a page of a period. */
 export async function listVisits(v1: V1, subject: Subject): Promise<Answer> {
   const { page, itemsPerPage, startDate, endDate } = v1.readQuery(visitsQuery);
   const size = itemsPerPage < 1 ? VISITS_MAX : Math.min(itemsPerPage, VISITS_MAX);
@@ -47,13 +47,13 @@ export const paginationOf = (page: number, size: number, shown: number, total: n
 /** Clicks by bots are in no count. */
 export const toSummary = (clicks: number) => ({ total: clicks, nonBots: clicks, bots: 0 });
 
-/** `/v1` takes the dates as they are. */
+/** The period of a request; `/v1` takes its dates as they are. */
 function readPeriod(start: string | undefined, end: string | undefined): Query {
   if (start === undefined && end === undefined) return { period: "all" };
   return { start_date: start ?? earliestBefore(end ?? ""), end_date: end };
 }
 
-/** As far before an instant as a period reaches; undefined for a text that is none. */
+/** The earliest start of a period that ends at an instant; undefined for an invalid one. */
 function earliestBefore(end: string): string | undefined {
   const date = new Date(end);
   date.setUTCFullYear(
@@ -65,19 +65,19 @@ function earliestBefore(end: string): string | undefined {
 }
 
 /**
- * Reads clicks from one place in their order to another, within {@link VISITS_MAX}; `end` is how
- * many there are, if that is known then.
+ * Reads the clicks from one position in their order to another, within {@link VISITS_MAX}; `end` is
+ * the number of all clicks, if the last of them was read.
  */
 async function readClicks(v1: V1, query: Query, from: number, to: number) {
   const clicks: Click[] = [];
-  // A page beyond those is empty, whatever is there: to read up to it would be for nothing.
+  // A page beyond them is empty: nothing has to be read up to it.
   const last = from < VISITS_MAX ? Math.min(to, VISITS_MAX) : 0;
   let cursor: string | undefined;
   let seen = 0;
   while (seen < last) {
     const limit = Math.min(CLICKS_PAGE_MAX, last - seen);
-    const part = { ...query, class: "human", limit, starting_after: cursor };
-    const { data, next_cursor } = await v1.get(clicksResponse, "/v1/clicks", part);
+    const page = { ...query, class: "human", limit, starting_after: cursor };
+    const { data, next_cursor } = await v1.get(clicksResponse, "/v1/clicks", page);
     clicks.push(...data.slice(Math.max(0, from - seen)));
     seen += data.length;
     if (next_cursor === null) return { clicks, end: seen };
@@ -127,7 +127,7 @@ const SYSTEMS: ReadonlyMap<string, string> = new Map([
   ["Windows", "Windows NT 10.0; Win64; x64"],
 ]);
 
-/** And a browser. */
+/** Parts of user agents by which clients recognize a browser. */
 const BROWSERS: ReadonlyMap<string, string> = new Map([
   ["Chrome", "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"],
   ["Edge", "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36 Edg/120.0.0.0"],
@@ -136,6 +136,6 @@ const BROWSERS: ReadonlyMap<string, string> = new Map([
   ["Safari", "AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Safari/605.1.15"],
 ]);
 
-/** No user agent is stored: this one has the browser and the system that are known of a click. */
+/** A user agent of a click's browser and system: its own is not stored. */
 const toUserAgent = (browser: string, os: string): string =>
   `Mozilla/5.0 (${SYSTEMS.get(os) ?? os}) ${BROWSERS.get(browser) ?? `${browser}/1.0`}`;

@@ -6,7 +6,7 @@ import { FILE_BYTES_MAX } from "../../shared/link-csv/file.ts";
 import { LinkTable, type TableLink, type TableReading } from "../../shared/link-csv/link-table.ts";
 import { type Cursor, type Page, Source, type SourceLink } from "./source.ts";
 
-/** Rows of a page. */
+/** Maximum rows of a page. */
 const ROWS_MAX = 1_000;
 
 export class CsvFile extends Source {
@@ -15,11 +15,11 @@ export class CsvFile extends Source {
   /** Throws for a file that cannot be read, and for options that name no column or field. */
   constructor(path: string, options: TableReading = {}) {
     super();
-    // Both back-halves may be in print.
+    // Where a link has two back-halves, both may be in print.
     this.#table = new LinkTable(basename(path), readBytes(path), "both", options);
   }
 
-  /** Names a file by its content: a corrected one is another. */
+  /** Identifies a file by its name and content: a corrected one is a new one. */
   static identify(path: string): string {
     return `${basename(path)}:${Bun.hash(readBytes(path)).toString(36)}`;
   }
@@ -37,7 +37,7 @@ function readBytes(path: string): Uint8Array {
   return readFileSync(path);
 }
 
-/** A link whose password the file does not have is imported disabled. */
+/** Imports a link whose password the file does not have as disabled. */
 function toSourceLink(link: TableLink): SourceLink {
   const { row, nth, alias = "", host = null, createdAt, refused, isLocked } = link;
   const { url, title, tags, expires_at: expiry, ...rest } = link.settings;

@@ -1,4 +1,4 @@
-/** The local stack's configuration: environment variables. */
+/** The environment variables of the local stack. */
 import { join, resolve } from "node:path";
 
 import * as z from "zod";
@@ -23,7 +23,7 @@ export const configSchema = z.object({
   DATABASE_URL: envPostgresUrl.optional(),
   NATS_URL: envNatsUrl.optional(),
   CLICKHOUSE_URL: envUrl(["http", "https"]).optional(),
-  /** The key of the API processes of a NATS that runs elsewhere. */
+  /** The key with which API processes sign, where NATS runs elsewhere. */
   LINKS_SIGNING_KEY: linksKeyVariables.LINKS_SIGNING_KEY.optional(),
   /** Preferred ports; another one is chosen if one is in use. 0 chooses any. */
   API_PORT: envPort(3000),

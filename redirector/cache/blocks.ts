@@ -30,10 +30,12 @@ export class Blocks {
     return this.#memory.length * BLOCK_BYTES;
   }
 
+  /** The bytes of the block that an offset is in. */
   bytesAt(offset: number): Buffer {
     return this.#memory[offset >>> OFFSET_BITS] ?? this.#newest.bytes;
   }
 
+  /** Whether a record fits into the newest block. */
   hasRoom(size: number): boolean {
     return this.#newest.end + size <= BLOCK_BYTES;
   }
@@ -46,6 +48,7 @@ export class Blocks {
     return toOffset(number, end);
   }
 
+  /** Takes back the last reservation. */
   giveBack(size: number): void {
     this.#newest.end -= size;
   }
@@ -62,8 +65,8 @@ export class Blocks {
   }
 
   /**
-   * Removes all blocks. Their memory is not used again: settings are remembered by their place in
-   * it, and another history can have other settings there under the same version.
+   * Removes all blocks. Their memory is not used again: the cache of parsed settings knows them by
+   * their place in it, where another history can have others under the same version.
    */
   clear(): void {
     this.#memory.length = 0;

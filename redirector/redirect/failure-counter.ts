@@ -1,6 +1,6 @@
 /**
- * Counts failed requests by link, or by domain and alias. Does not count `HEAD` requests and those
- * for about pages.
+ * Counts failed requests by link, or by domain and alias; neither `HEAD` requests nor those for the
+ * page about a link.
  */
 import { foldAlias } from "../../shared/contracts/alias.ts";
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
@@ -13,8 +13,8 @@ import type { DomainFinder } from "./link-finder.ts";
 import type { RequestReader } from "./request-reader.ts";
 
 /**
- * Names of hidden files, of icons, of scripts and of files for programs, for which browsers and
- * programs search every host: of no use to whoever looks for misprinted aliases.
+ * Hidden files, icons, scripts and files for programs. Browsers and programs request them from
+ * every host, so they say nothing about misprinted aliases.
  */
 const FOREIGN_FILE =
   /(?:^|\/)(?:\.|(?:apple-touch-icon|favicon)[\w-]*\.)|\.(?:php\d?|phtml|aspx?|jspx?|cgi|xml|txt|json|js|css|ico|webmanifest|sql|bak|ya?ml|ini|log)$/i;
@@ -30,6 +30,7 @@ export class FailureCounter {
     this.#reader = reader;
   }
 
+  /** Counts a failed request; without a failure, it was not for a link. */
   count(head: RequestHead, failure: Failure | undefined): void {
     const domain = this.#reader.domainOf(head);
     if (failure === undefined || domain === undefined || head.method === "HEAD") return;

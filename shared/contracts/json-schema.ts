@@ -1,4 +1,4 @@
-/** A schema of JSON Schema 2020-12, as our OpenAPI document has it. */
+/** A schema of JSON Schema 2020-12, with the keywords that our OpenAPI document uses. */
 export type Schema = {
   $ref?: string;
   type?: string | string[];
