@@ -46,7 +46,7 @@ export class OwnedRows<Found extends { id: Uuid; created_at: Date }> {
     return row;
   }
 
-  /** Returns a row that a statement has found for an id; throws as {@link missing} without one. */
+  /** Returns a row that a statement has found; throws as {@link missing} if it found none. */
   async require(
     row: Found | undefined,
     sql: Sql | Transaction,

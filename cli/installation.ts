@@ -92,7 +92,7 @@ export class Installation {
     return join(this.configDir, `${name}.env`);
   }
 
-  /** The URL of a store or a process. Throws an error that explains the remedy without one. */
+  /** The URL of a store or a process. Throws an error with the remedy if there is none. */
   async findUrl(variable: Variable): Promise<string> {
     return (await this.findSource(variable)).url;
   }

@@ -1,7 +1,7 @@
 /**
  * The table of budgets: what an account, and without one a network, a key, a user or a session, may
- * take of what costs. Whatever works for an account takes it from a budget by its name, and whoever
- * adds work adds its line here. `docs/budgets.md` is printed from this file.
+ * take of what costs. Work for an account is taken from a budget by its name; new work needs a line
+ * here. `docs/budgets.md` is printed from this file.
  */
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;

@@ -215,7 +215,7 @@ function openSchedstat(): number | undefined {
 /** A turn that takes this long delays others: the longest acceptable stall. */
 const LATE_MS = 50;
 
-/** For how long every turn must have taken so long. */
+/** An event loop is behind if every turn of this time has taken so long. */
 const STANDING_MS = 500;
 
 /**

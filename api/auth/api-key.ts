@@ -65,7 +65,7 @@ const randomText = (length: number): string =>
 
 const TOKEN_BYTES = 32;
 
-/** Creates a token of a URL that whoever has it may open, and the hash to store instead of it. */
+/** Creates a token of a URL that needs nothing else to open, and the hash to store instead. */
 export function newToken(): { token: string; hash: Buffer } {
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   return { token, hash: hashToken(token) };

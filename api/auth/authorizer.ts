@@ -181,7 +181,7 @@ type Refusal = { result: AuthorizationResult; until: number; clockAhead: number 
 
 /**
  * Recent refusals by a rate limit or a suspension. A client beyond its limit gets the same refusal
- * again, without a query; then the database is asked again, and told how often that was.
+ * again, without a query; the next query says how often that was.
  */
 class Refusals {
   readonly #now: () => number;

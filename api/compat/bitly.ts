@@ -195,7 +195,7 @@ const statisticsQuery = z.object({
     .optional(),
 });
 
-/** Whether clicks can be of a year; none is of a text that is no date. */
+/** Whether clicks can be of a year; NaN, of a text that is not a date, is none. */
 const isOfClicks = (year: number): boolean => year >= 1_970 && year <= 9_998;
 
 type Unit = z.output<typeof statisticsQuery>["unit"];

@@ -90,8 +90,8 @@ export class V1 {
   }
 
   /**
-   * Calls with this key from now on; throws `unauthorized` for a text that is none, so that nothing
-   * else of such a request is read.
+   * Calls with this key from now on; throws `unauthorized` for a text that is not a key, so that
+   * nothing else of such a request is read.
    */
   authorize(key: string | null | undefined): void {
     const isKey = key !== null && key !== undefined && parseKey(key) !== undefined;

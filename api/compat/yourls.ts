@@ -141,7 +141,7 @@ const statsOf = ({ short_url, original_url, title, created_at, clicks }: Link) =
   title: title ?? original_url,
   // As MySQL writes an instant, in UTC.
   timestamp: created_at.slice(0, "2026-01-31T12:00:00".length).replace("T", " "),
-  // The address of whoever created it is not stored.
+  // The address of its creator is not stored.
   ip: "",
   clicks: String(clicks),
 });

@@ -371,7 +371,7 @@ export type Left = { what: string; until: string };
 export class Proof {
   readonly begunAt = new Date();
   readonly left: Left[] = [];
-  /** That of the run after which the account was gone, if there was one. */
+  /** The proof of the run after which the account was gone, if there was one. */
   earlier: JSONValue | undefined;
   readonly #counts = new Map<string, { before: number; after?: number }>();
 

@@ -2,8 +2,8 @@
  * The chains of hashes of the ledger. Each feed, of an account and mode, has one: an entry's hash
  * covers what it says and the hash of the entry before it (`event_text` and `number_events` in
  * `api/migrations/0006_events.sql`). Where retention has deleted the beginning, or an erasure a
- * part, the last hash of it is signed, with the key that signs the links log: so whoever verifies a
- * chain finds the first entry that was changed, added or removed.
+ * part, the last hash of it is signed, with the key that signs the links log: so a verification
+ * finds the first entry that was changed, added or removed.
  */
 import { createHash } from "node:crypto";
 

@@ -67,7 +67,7 @@ export class Kutt extends Source {
 
   /**
    * `url` is `postgres://…`, `mysql://…` or `sqlite:PATH`; `timeZone` is that of times in MySQL.
-   * Throws for a URL or a zone that is none.
+   * Throws for an invalid URL or zone.
    */
   constructor(url: string, timeZone = "UTC") {
     super();

@@ -1,4 +1,4 @@
-/** `/v1/keys`, and `/keys/report`, where whoever finds a key reports it. */
+/** `/v1/keys`, and `/keys/report`, where anybody reports a key that they have found. */
 import { Elysia } from "elysia";
 import * as z from "zod";
 

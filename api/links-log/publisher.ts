@@ -81,7 +81,7 @@ export type LogContext = {
   /** Of the streams, if this process creates them. */
   replicas: number;
   log: Log;
-  /** Is told of failures, as of those of requests. */
+  /** Records a failure, as those of requests are recorded. */
   noteFailure(error: unknown): void;
 };
 

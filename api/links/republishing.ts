@@ -70,8 +70,8 @@ export const selectAfter = (sql: Sql, { id, republishing }: UnpublishedDomain, a
      order by alias limit ${BATCH}`;
 
 /**
- * Enqueues what PostgreSQL has now under each alias of these links, in either case: the link of
- * whoever has the domain, or none. The log may have had the links under both, and of another
+ * Enqueues what PostgreSQL has now under each alias of these links, in either case: the link of the
+ * account that has the domain, or none. The log may have had the links under both, and of another
  * account.
  */
 async function enqueueNames(transaction: Transaction, links: readonly NamedLink[]): Promise<void> {

@@ -99,7 +99,7 @@ export function chargePasswords(
 }
 
 /**
- * Takes the aliases that a check says to be taken or free, whoever has them. Throws `rate_limited`
+ * Charges for the aliases that a check calls taken or free, of any account. Throws `rate_limited`
  * while nothing is left of the budget.
  */
 export function chargeAliases(owner: Writer, rows: readonly unknown[]): void {

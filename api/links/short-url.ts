@@ -39,8 +39,8 @@ const CHAT_MARKS = /[_~]{1,3}$/;
 const DEFAULT_PORT = /:(?:80|443)$/;
 
 /**
- * The host and the aliases of a short URL; undefined for a text that is none. What follows the
- * first segment may be no part of the alias: a link with `forward_path` redirects such URLs too.
+ * The host and the aliases of a short URL; undefined for another text. What follows the first
+ * segment may be no part of the alias: a link with `forward_path` redirects such URLs too.
  */
 export function readShortUrl(text: string): ShortUrl | undefined {
   const { marks = "", host, path = "" } = URL_PARTS.exec(trimInvisible(text))?.groups ?? {};

@@ -233,7 +233,7 @@ export type QueuedMail = {
   run_id: Uuid | null;
   /** The key that was reported; null for another mail. */
   key_id: Uuid | null;
-  /** That of a mail which its user has asked for; null for another mail. */
+  /** The language of a mail that its user has asked for; null for another mail. */
   language: string | null;
   user_id: Uuid;
   created_at: Date;

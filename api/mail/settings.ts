@@ -22,7 +22,7 @@ export type MailSender = { server: MailServer; from: string };
 export type MailOrigins = {
   /** The origin of the API, without a trailing slash. */
   apiUrl: string;
-  /** That of the dashboard; undefined without one. */
+  /** The URL of the dashboard; undefined if there is none. */
   dashboardUrl: string | undefined;
 };
 

@@ -33,8 +33,8 @@ const ROUND_MS = 30_000;
 const ASK_EVERY_MINUTES = 4;
 
 /**
- * After so long without its word sessions end, in the next round: so somebody who has left it is
- * out within a quarter of an hour.
+ * How long a session lasts without the provider's word; it ends in the next round. So somebody who
+ * has left the provider is soon signed out.
  */
 const UNCONFIRMED_MINUTES = 13;
 
@@ -45,7 +45,7 @@ const ASKED_AT_ONCE_MAX = 8;
 /** How long the provider may take to answer, also about somebody. */
 const ANSWER_MS = 5_000;
 
-/** Why the provider's word is not enough, as the sign-in page is told. */
+/** Why the provider's word is not enough; the sign-in page has a text for each. */
 const REFUSALS = [
   "access_denied",
   "break_glass",

@@ -42,7 +42,7 @@ export const oidcVariables = {
     .transform((id) => decodeId("acct", id) ?? "")
     .refine((id) => id !== "", "must be the id of an account, acct_…")
     .optional(),
-  /** The claim that decides on the role; the domain of the e-mail address without one. */
+  /** The claim that decides on the role; by default the domain of the e-mail address does. */
   OIDC_ROLE_CLAIM: z.string().optional(),
   OIDC_ROLES: envList().pipe(z.array(z.string().transform(parseRule))),
   /** Domains of whose addresses the provider is believed, also if somebody has them here. */

@@ -200,8 +200,8 @@ const DEVICE_IN_HEADER = /(?:^|; ?)shorthop\.device=([\w-]{22})\.(\d{10,11})\.([
 /**
  * Device cookies recognize a browser in which the user has signed in before (OWASP Authentication
  * Cheat Sheet, device cookies). A device cookie does not authenticate: signing in still takes the
- * password. It belongs to a user and their present password: whoever knew an earlier one has no
- * attempts of their own.
+ * password. It belongs to a user and their present password: one of an earlier password gives no
+ * attempts of its own.
  */
 export class DeviceCookies {
   readonly #secret: string;

@@ -156,7 +156,7 @@ export const librarySettings = (
       ...times,
     },
     expiresIn: SESSION_SECONDS,
-    // Whoever changes how they sign in enters their password, however fresh the session is.
+    // A user who changes how they sign in enters their password, however fresh the session is.
     freshAge: 0,
     updateAge: EXTENDED_EVERY_SECONDS,
   },

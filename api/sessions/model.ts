@@ -22,7 +22,7 @@ export const signInResponse = successResponse.extend({ needs_code: z.boolean() }
 
 export const signInByCodeBody = z.strictObject({ code: signInCode });
 
-/** Whoever changes how they sign in enters their password. */
+/** A user who changes how they sign in enters their password. */
 export const passwordBody = z.strictObject({ password: plainPassword });
 
 export const confirmBody = z.strictObject({ code: appCode });

@@ -123,7 +123,7 @@ export class Passkeys {
     return verified.headers.getSetCookie();
   }
 
-  /** Whoever changes how they sign in enters their password. */
+  /** A user who changes how they sign in enters their password. */
   async #confirm({ user }: Session, password: string, client: ClientInfo): Promise<void> {
     const { headers } = client;
     await this.#attempts.make(user.email, client, () =>

@@ -1,7 +1,7 @@
 /**
- * Setting a new password without the old one, by a link. Whoever has the link needs nothing else,
- * so it works once and for an hour, and only a hash of its token is stored. Three make one: a mail
- * to the address of the user, an owner of the user's only account, and the operator.
+ * Setting a new password without the old one, by a link. The link is all that it takes, so it works
+ * once and for a limited time, and only a hash of its token is stored. It comes from a mail to the
+ * user's address, from an owner of the user's only account, or from the operator.
  *
  * The link of a mail is made while the mail is sent: the queue has none.
  */
@@ -33,7 +33,7 @@ export type Reset = { token: string; expires_at: Date };
 /** Most links of a user that are valid at once; the oldest give way. */
 const RESETS_MAX = 10;
 
-/** After so long a mail that could not be sent is not sent any more: nobody waits for it. */
+/** A mail that could not be sent for this long is not sent any more: nobody waits for it. */
 const WAITING_MINUTES = 60;
 
 /** The path of the dashboard's page on which a token is used. */

@@ -1,6 +1,6 @@
 /**
  * A user's second factor: codes of an app, and recovery codes that each work once. Better Auth has
- * the secrets; whoever changes something sends the password.
+ * the secrets; every change takes the password.
  */
 import QRCode from "qrcode";
 import * as z from "zod";

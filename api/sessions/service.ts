@@ -127,7 +127,7 @@ export class SessionService {
       // Created at this moment: without the attempt of a known user it is not signed in.
       if (user === undefined) throw wrongCredentials();
       const token = tokenOf(response);
-      // Whoever sets a new password meanwhile has ended the sessions that there were.
+      // A new password that was set meanwhile has ended only the sessions before this one.
       if (!(await isPasswordCurrent(this.#sql, user))) {
         await deleteSession(this.#sql, token);
         throw wrongCredentials();

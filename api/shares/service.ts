@@ -59,8 +59,8 @@ export class ShareService extends OwnedService<ShareRow> {
   }
 
   /**
-   * Shares the statistics of a link, or of all links without one. Only this function returns the
-   * token. Throws `forbidden` to a caller who may not read the shared data, `not_found`,
+   * Shares the statistics of a link, or of all links if none is named. Only this function returns
+   * the token. Throws `forbidden` to a caller who may not read the shared data, `not_found`,
    * `invalid_request` and `quota_exceeded`.
    */
   async create(

@@ -142,7 +142,7 @@ export class WebhookService extends OwnedService<WebhookRow> {
     });
   }
 
-  /** Changes a webhook and records it; throws `not_found` without one. */
+  /** Changes a webhook and records the change; throws `not_found` if there is no such webhook. */
   #change(
     owner: Author,
     id: Uuid | undefined,
@@ -403,8 +403,8 @@ export async function updateWebhook(
 }
 
 /**
- * Locks deliveries of a webhook. Whoever changes several locks them in the order of their ids, and
- * their webhook before them, as workers do; otherwise two could wait for each other.
+ * Locks deliveries of a webhook. What changes several locks them in the order of their ids, after
+ * their webhook, as workers do; otherwise two could wait for each other.
  */
 const lockDeliveries = (
   transaction: Transaction,

@@ -359,7 +359,7 @@ type SourceKind = {
   secret?: string;
   /** The flags of its options, with their descriptions. */
   options: readonly (readonly [flags: string, description: string])[];
-  /** Names what is imported, without credentials. Throws for a location that is none. */
+  /** Names what is imported, without credentials. Throws for an invalid location. */
   identify(location: string, options: SourceSettings): string;
   open(location: string, options: SourceSettings, secret: string): Source;
 };

@@ -79,7 +79,7 @@ function withEntry(ledger: Ledger, id: Uuid, entry: LeaseEntry): Ledger {
 export const usedAtMost = ({ used, upTo }: LeaseEntry = { used: 0, upTo: 0, at: 0 }): number =>
   Math.max(used, upTo);
 
-/** Merges the oldest settled entry of a full ledger into the total. Throws without one. */
+/** Merges the oldest settled entry of a full ledger into the total. Throws if none is settled. */
 function makeRoom(ledger: Ledger): Ledger {
   const all = Object.entries(ledger.entries);
   if (all.length < ENTRIES_MAX) return ledger;

@@ -1,7 +1,7 @@
 /**
  * A redirector's thread for the links of the host: keeps the store up to date with the links log,
- * while this process is the one of the host that does, which is whoever has the lock of the folder.
- * The store is mended when it is damaged, and kept in memory when the disk has no room for any.
+ * while this process has the lock of the folder, as one process of the host does. The store is
+ * mended when it is damaged, and kept in memory when the disk has no room for it.
  */
 import { existsSync, rmSync } from "node:fs";
 

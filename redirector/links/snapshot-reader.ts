@@ -87,7 +87,7 @@ async function* readWhole(
       throw new NoRoomError(`The disk has no room for the snapshot ${name}.`);
     hash.update(chunk);
     bytes += chunk.length;
-    // Whoever may add chunks makes a host read no more than what was signed.
+    // A host reads no more than what was signed, whatever chunks were added.
     if (bytes > manifest.bytes) throw otherThanStored(name);
     onPercent(Math.floor((100 * bytes) / manifest.bytes));
     yield chunk;
@@ -121,7 +121,7 @@ async function* readChunks(
       const index = subject === manifestSubject(name) ? count : chunkIndex(subject);
       while (next < Math.min(index, count)) yield await readAgain(manager, name, next++);
       if (next === count) return;
-      // Whoever may add chunks adds some that are no part of the file.
+      // An added chunk is no part of the file.
       if (index !== next) continue;
       yield isWhole(data, headers) ? data : await readAgain(manager, name, index);
       next++;

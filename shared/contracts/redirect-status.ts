@@ -5,7 +5,7 @@ export const REDIRECT_STATUSES = [301, 302, 307, 308] as const;
 
 export type RedirectStatus = (typeof REDIRECT_STATUSES)[number];
 
-/** That of a redirect for which nothing else is set. */
+/** The status of a redirect for which none is set. */
 export const DEFAULT_REDIRECT_STATUS = 302;
 
 export const isRedirectStatus = (value: unknown): boolean =>

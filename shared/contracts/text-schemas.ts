@@ -71,7 +71,7 @@ const isWithinYears = (text: string): boolean => {
 const INSTANT =
   /^(\d{4})-?(\d\d)-?(\d\d)[t ](\d\d):?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?(?:z|(?: ?([+-])| )(\d\d)(?::?(\d\d))?)$/i;
 
-/** An instant as RFC 3339 and `Date` have it; a text that is none stays as it is. */
+/** An instant as RFC 3339 and `Date` have it; another text stays as it is. */
 export function normalizeInstant(text: string): string {
   const parts = INSTANT.exec(text);
   if (parts === null) return text;

@@ -4,7 +4,7 @@
  * An entry has states of links, domains and takedowns, which every host applies as one. It names
  * the entry before it by the hash of its bytes, as a commit of Git does, so an entry identifies all
  * of the history that leads to it. The message in the tail is the entry's bytes as PostgreSQL keeps
- * them: whoever publishes an entry again publishes the same bytes. They are lines of JSON, a header
+ * them, so an entry that is published again has the same bytes. They are lines of JSON, a header
  * and then each state, which SQL writes (`number_link_log()`).
  *
  * A host's store is a prefix of one history. An entry is applied only on top of the entry before

@@ -87,7 +87,7 @@ type CountryProps = {
   title: string | undefined;
 };
 
-/** Is rendered again only when its shade changes: most stay the same from one period to another. */
+/** Renders again only when its shade changes: most stay the same from one period to another. */
 const Country = memo(function Country({
   shape: { code, path },
   shade,

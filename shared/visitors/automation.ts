@@ -179,7 +179,7 @@ const URL_ALONE = /^\W*https?:|^www\./i;
 /** Internet Explorer, in whose first comment sites and toolbars put their URLs. */
 const EXPLORER = /^(?:msie|trident)\b/i;
 
-/** The part in which whoever runs a program says where to reach them. */
+/** The part in which the operator of a program says where to reach them. */
 function findContact({ products, platform, notes }: AgentParts): string | undefined {
   const parts = [...products, ...notes, ...platform];
   return (

@@ -24,7 +24,7 @@ const BYTES_MAX = 16 * 1024 ** 2;
  */
 const MONTHS_MAX = 12;
 
-/** A batch is closed when its first segment is so old, and the last one was closed so long ago. */
+/** A batch is closed at this age of its first segment, and this long after the last batch. */
 const AGE_MS = 300;
 const INTERVAL_MS = 1_000;
 

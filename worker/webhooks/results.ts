@@ -5,7 +5,7 @@ import type { DeliveryErrorCode } from "../../shared/contracts/webhook-schemas.t
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 
-/** Nothing but failure for so long disables a webhook. */
+/** A webhook that only fails for this long is disabled. */
 export const FAILING_SECONDS_MAX = 5 * 86_400;
 
 export type Outcome = {

@@ -19,7 +19,7 @@ import { Digest, type Storage, type StoredFile } from "./storage.ts";
 const TIME_COLUMNS = { clicks: "ts", failures: "bucket" };
 type Table = keyof typeof TIME_COLUMNS;
 
-/** A month usually gets late rows so long: those that waited in journals and in NATS. */
+/** How long a month usually gets late rows, which have waited in journals and in NATS. */
 const LATE_DAYS = 4;
 
 /** Clicks of so many days may be delivered again after a restore: as `CLICKS` has, and one more. */

@@ -35,7 +35,7 @@ export function useDialog(): {
 
 type ButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, "onClick"> & {
   variant?: "primary" | "plain" | "quiet" | "danger";
-  /** Until a promise that it returns settles, the button is `loading`; a failure is told. */
+  /** Until a promise that it returns settles, the button is `loading`; a failure is shown. */
   onClick?: (event: MouseEvent<HTMLButtonElement>) => unknown;
   /** The dialog that a click opens; it closes with the button. */
   opens?: RenderDialog;

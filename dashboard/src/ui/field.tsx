@@ -33,7 +33,7 @@ export type FormProps = {
   children: ReactNode;
 };
 
-/** What a form is told by its dialog, and tells it. */
+/** The dialog of a form: it asks before unsaved input is lost, and closes the form. */
 type Host = { setDirty: (isDirty: boolean) => void; onCancel: () => void };
 
 export const FormHost = createContext<Host | undefined>(undefined);

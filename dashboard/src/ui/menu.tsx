@@ -21,7 +21,7 @@ export type Action = {
   danger?: true;
 } & Effect;
 
-/** If a promise that it returns rejects, the user is told why. */
+/** If a promise that it returns rejects, the reason is shown. */
 type Effect = { onSelect: () => unknown } | { opens: RenderDialog };
 
 export function ActionMenu({ label, actions }: { label: string; actions: readonly Action[] }) {

@@ -212,7 +212,7 @@ function Day({ day, hours, shadeOf }: DayProps) {
   );
 }
 
-/** Is rendered again only when the clicks have changed. */
+/** Renders again only when the clicks have changed. */
 const Grid = memo(function Grid({ heatmap }: { heatmap: Times["heatmap"] }) {
   const shadeOf = scaleQuantile()
     .domain(heatmap.flat().filter((clicks) => clicks > 0))

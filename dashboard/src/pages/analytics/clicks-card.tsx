@@ -51,7 +51,7 @@ export function ClicksCard() {
   );
 }
 
-/** Is rendered again only when the counts have changed. */
+/** Renders again only when the counts have changed. */
 const Counts = memo(function Counts({ counts }: { counts: Counts }) {
   const { summary, clicks_over_time, comparison, complete_from } = counts;
   return (
