@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 
 import { AddressList, embeddedIpv4 } from "./addresses.ts";
 
-/** Most proxies that are skipped; no real deployment has more. */
+/** Maximum proxies that are skipped; no real deployment has more. */
 const PROXIES_MAX = 32;
 
 /** Longest entry, with brackets, zone and port; longer ones are not addresses. */

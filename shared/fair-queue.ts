@@ -6,12 +6,12 @@
 import { KeyCounts } from "./local-limits.ts";
 
 export type FairQueueBounds = {
-  /** Most work that runs at once: of all keys and the urgent, and of one key. */
+  /** Maximum work that runs at once: of all keys and the urgent, and of one key. */
   running: number;
   runningEach: number;
   /** Slots that only urgent work may use; none of the rest if there would be none left. */
   reserved?: number;
-  /** Most work that waits: of all keys together, of one key, and urgent. */
+  /** Maximum work that waits: of all keys together, of one key, and urgent. */
   waiting: number;
   waitingEach: number;
   urgentWaiting?: number;

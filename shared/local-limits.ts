@@ -11,7 +11,8 @@ export type FixedWindowBounds = {
   limit: number;
   seconds: number;
   /**
-   * Most keys stored; beyond, the least recently used one is evicted and starts with a new window.
+   * Maximum keys stored; beyond, the least recently used one is evicted and starts with a new
+   * window.
    */
   keysMax: number;
   /** The clock, in Unix milliseconds. */

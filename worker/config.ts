@@ -38,7 +38,7 @@ export const configSchema = z.object({
   ...webhookVariables,
   /** Resolvers of receivers of webhooks, `address` or `address:port`; the system's when empty. */
   DNS_SERVERS: envList(),
-  /** Most bytes of clicks waiting in JetStream for a worker. */
+  /** Maximum bytes of clicks waiting in JetStream for a worker. */
   CLICKS_BYTES_MAX: envInteger(8 * 1024 ** 3, 1024 ** 2, 2 ** 50),
 });
 

@@ -20,7 +20,7 @@ import type { Counters } from "./counters.ts";
 /** Pause before a repair is retried that could not get PostgreSQL's lock. */
 const RETRY_MS = 10_000;
 
-/** Most lists that wait; the next comparison finds the oldest differences again. */
+/** Maximum lists that wait; the next comparison finds the oldest differences again. */
 const SUSPECTED_MAX = 10;
 
 /** Time for suspected differences between two inserts: clicks wait meanwhile. */

@@ -40,7 +40,7 @@ const HEALTH = "/rest/health";
 /** The version of Shlink whose calls these are: its clients offer what it has. */
 const VERSION = "4.5.0";
 
-/** Most pages of `/v1` in a list that Shlink has as a whole. */
+/** Maximum pages of `/v1` in a list that Shlink has as a whole. */
 const PAGES_MAX = 10;
 
 /** Repetitions of a change of a tag, each of which changes 10,000 links. */

@@ -25,7 +25,7 @@ export type ReadRange = {
   /** The position after which is read; in descending order, before which. */
   from: number;
   order: "asc" | "desc";
-  /** Most events that are returned, and that are examined, and most bytes of data. */
+  /** Maximum events that are returned and that are examined, and bytes of data. */
   limit: number;
   examinedMax: number;
   bytesMax: number;

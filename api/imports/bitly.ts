@@ -16,7 +16,7 @@ const LINKS_MAX = 100;
 const DAYS_MIN = 50;
 const DAYS_MAX = 100_000;
 
-/** Most tags and custom back-halves of a link that are read. */
+/** Maximum tags and custom back-halves of a link that are read. */
 const LABELS_MAX = 1_000;
 
 const GROUP = /^\w{1,40}$/;

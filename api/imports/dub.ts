@@ -15,7 +15,7 @@ const LINKS_MAX = 100;
 const EVENTS_MAX = 1_000;
 const PAGES_MAX = 1_000;
 
-/** Most variants, tags and countries of a link that are read. */
+/** Maximum variants, tags and countries of a link that are read. */
 const PARTS_MAX = 1_000;
 
 const WORKSPACE = /^[\w-]{1,60}$/;

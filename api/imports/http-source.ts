@@ -23,13 +23,15 @@ const FIRST_WAIT_MS = 500;
 /** Statuses of responses after which the request is sent again. */
 const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
-/** Most characters of a text, as of a user agent: what is longer is no field of a link or visit. */
+/**
+ * Maximum characters of a text, as of a user agent: what is longer is no field of a link or visit.
+ */
 const TEXT_LENGTH_MAX = 16_384;
 
-/** Most characters of the path of a field in an error. */
+/** Maximum characters of the path of a field in an error. */
 const FIELD_LENGTH_MAX = 100;
 
-/** Most characters of a time. */
+/** Maximum characters of a time. */
 const TIME_LENGTH_MAX = 40;
 
 /** A text of a response; those that may be absent have `.nullish()`. */

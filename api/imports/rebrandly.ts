@@ -12,7 +12,7 @@ const REBRANDLY_API = new URL("https://api.rebrandly.com");
 /** Rows of a page: the most that Rebrandly returns. */
 const LINKS_MAX = 25;
 
-/** Most tags of a link that are read. */
+/** Maximum tags of a link that are read. */
 const TAGS_MAX = 1_000;
 
 const WORKSPACE = /^\w{1,64}$/;

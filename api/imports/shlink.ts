@@ -21,7 +21,7 @@ import type { Cursor, Page, SourceLink, SourceVisits } from "./source.ts";
 const LINKS_MAX = 100;
 const VISITS_MAX = 1_000;
 
-/** Most rules and tags of a link that are read. */
+/** Maximum rules and tags of a link that are read. */
 const RULES_MAX = 1_000;
 
 const LIST = "/rest/v3/short-urls";

@@ -64,7 +64,7 @@ export abstract class Source implements AsyncDisposable {
 
 // Reads a source page by page, and works on two at once.
 
-/** Most bytes of a cursor, and most pages without rows in a row: a source may have no end. */
+/** Maximum bytes of a cursor, and pages without rows in a row: a source may have no end. */
 const CURSOR_BYTES_MAX = 1024;
 const EMPTY_PAGES_MAX = 1_000;
 

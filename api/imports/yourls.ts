@@ -114,7 +114,9 @@ export class Yourls extends Source {
 
 // Statements on the tables of YOURLS, in MariaDB or MySQL, whose prefix was checked.
 
-/** Most characters of a URL and of a title: a column of theirs may have 64 KiB, and no link has. */
+/**
+ * Maximum characters of a URL and of a title: a column of theirs may have 64 KiB, and no link has.
+ */
 const URL_LENGTH_MAX = 10_000;
 const TITLE_LENGTH_MAX = 1_000;
 

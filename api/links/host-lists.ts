@@ -14,7 +14,9 @@ import type { Log } from "../../shared/log.ts";
 export const REFRESH_MS = 3_600_000;
 const READ_MS = 300_000;
 
-/** Most characters of a line, bytes of a list, and hosts of one: the largest have some millions. */
+/**
+ * Maximum characters of a line, bytes of a list, and hosts of one: the largest have some millions.
+ */
 const LINE_LENGTH_MAX = 8_192;
 const LIST_BYTES_MAX = 1024 ** 3;
 const HOSTS_MAX = 20_000_000;

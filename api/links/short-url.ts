@@ -22,7 +22,7 @@ export function buildShortUrl(
  */
 export type ShortUrl = { aliases: readonly string[]; domain: string };
 
-/** Most characters of a short URL that is looked up. */
+/** Maximum characters of a short URL that is looked up. */
 export const SHORT_URL_LENGTH_MAX = 2_048;
 
 /**

@@ -21,7 +21,7 @@ const ROUND_MS = 5_000;
 /** Longest time that a stop waits for mails that are being sent. */
 const STOP_MS = 3_000;
 
-/** Most mails that a round sends, each on a connection of its own. */
+/** Maximum mails that a round sends, each on a connection of its own. */
 const SENDING_MAX = 5;
 
 /** Seconds after an attempt until the next one; the last repeats until the mail is a day old. */

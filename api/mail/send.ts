@@ -13,7 +13,7 @@ const ATTEMPT_MS = 60_000;
 /** Largest response of the server, in bytes. */
 const RESPONSE_BYTES_MAX = 16 * 1024;
 
-/** Most characters of an error. */
+/** Maximum characters of an error. */
 const ERROR_LENGTH_MAX = 255;
 
 export type Mail = { from: string; to: string; message: Buffer };

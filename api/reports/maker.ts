@@ -26,7 +26,7 @@ import { lastPeriod, nextDue, type ReportedPeriod, type ReportRow, type RunRow }
 /** Time between two rounds. */
 const ROUND_MS = 10_000;
 
-/** Most reports of a round, and of those that are made at the same time. */
+/** Maximum reports of a round, and of those that are made at the same time. */
 const DUE_MAX = 100;
 const RUNNING_MAX = 4;
 

@@ -46,7 +46,7 @@ const ID_LENGTH_MAX = 40;
 
 export const reportParams = z.object({ id: idInPath("rpt", "The report's id.", REPORT_ID) });
 
-/** Most recipients of a report. */
+/** Maximum recipients of a report. */
 const RECIPIENTS_MAX = 20;
 
 const META = {

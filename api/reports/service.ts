@@ -21,7 +21,7 @@ import {
   type UpdateReportBody,
 } from "./model.ts";
 
-/** Most reports of an account and mode. */
+/** Maximum reports of an account and mode. */
 const REPORTS_MAX = 20;
 
 const RUNS_LISTED = 20;

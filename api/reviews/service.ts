@@ -242,7 +242,7 @@ const selectDomainUrls = (sql: Transaction) =>
 
 // Reports of links by their visitors, which put them into the queue of an operator.
 
-/** Most characters of what a visitor writes. */
+/** Maximum characters of what a visitor writes. */
 export const REASON_LENGTH_MAX = 500;
 
 export class LinkReports {

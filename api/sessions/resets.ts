@@ -30,7 +30,7 @@ import { endSessions } from "./sql.ts";
 /** A link that was made; nothing else has its token. */
 export type Reset = { token: string; expires_at: Date };
 
-/** Most links of a user that are valid at once; the oldest give way. */
+/** Maximum links of a user that are valid at once; the oldest give way. */
 const RESETS_MAX = 10;
 
 /** A mail that could not be sent for this long is not sent any more: nobody waits for it. */

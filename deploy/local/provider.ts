@@ -154,7 +154,7 @@ export class DemoProvider extends LoopbackProvider {
   }
 }
 
-/** Most bytes of the fields of a form. */
+/** Maximum bytes of the fields of a form. */
 const FORM_BYTES_MAX = 4_096;
 
 /** Reads the fields of a form; those of one that is too long are none. */

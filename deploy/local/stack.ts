@@ -67,8 +67,8 @@ export const bunScript = (path: string, ...args: string[]): [string, ...string[]
 ];
 
 /**
- * Most bytes of a URL, as of a ClickHouse server (`http_max_uri_size`): statements whose response
- * is read in parts have their parameters there. Bun's own limit is 16 KiB.
+ * Maximum bytes of a URL, as of a ClickHouse server (`http_max_uri_size`): statements whose
+ * response is read in parts have their parameters there. Bun's own limit is 16 KiB.
  */
 const URL_BYTES_MAX = 1024 * 1024;
 

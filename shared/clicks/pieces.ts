@@ -25,8 +25,8 @@ export const COMPARISON_SECONDS_MAX = 300;
 const SAMPLE = 1_000;
 
 /**
- * Most subjects that a statement lists: more would not fit into the URL, in which some clients send
- * parameters.
+ * Maximum subjects that a statement lists: more would not fit into the URL, in which some clients
+ * send parameters.
  */
 export const SUBJECTS_MAX = 100;
 

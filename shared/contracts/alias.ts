@@ -3,7 +3,7 @@
  * which texts are aliases, how they are written in URLs, and how they are read from them.
  */
 
-/** Most characters (code points) of an alias, and so most bytes in UTF-8. */
+/** Maximum characters (code points) of an alias, and so its maximum bytes in UTF-8. */
 export const ALIAS_LENGTH_MAX = 64;
 export const ALIAS_BYTES_MAX = 4 * ALIAS_LENGTH_MAX;
 

@@ -56,7 +56,7 @@ const LEDGER_FORMAT = 1;
 export const EMPTY_LEDGER: Ledger = { stored: 0, folded: 0, entries: {} };
 
 /**
- * Most entries of a ledger. Beyond it, the entry that has been settled longest is added to
+ * Maximum entries of a ledger. Beyond it, the entry that has been settled longest is added to
  * `folded`.
  */
 export const ENTRIES_MAX = 200;

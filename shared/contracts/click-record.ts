@@ -25,7 +25,7 @@ const FIXED_BYTES = 8 + 2 * ID_BYTES + 1;
 
 const TEXTS = 6;
 
-/** Most bytes of one record: its header, the fixed fields, and six texts with their lengths. */
+/** Maximum bytes of one record: its header, the fixed fields, and six texts with their lengths. */
 export const RECORD_BYTES_MAX =
   RECORD_HEADER_BYTES +
   FIXED_BYTES +

@@ -15,12 +15,12 @@ import { type Click, decodeClick, findRecord, hasLength } from "./click-record.t
 export const SEGMENT_HEADER_BYTES = 32;
 
 /**
- * Most clicks of a segment. A segment is sealed by its clicks, its bytes or its age, whichever
+ * Maximum clicks of a segment. A segment is sealed by its clicks, its bytes or its age, whichever
  * limit it reaches first.
  */
 export const SEGMENT_CLICKS_MAX = 2_000;
 
-/** Most bytes of a segment, header included; below the 1 MiB that NATS accepts by default. */
+/** Maximum bytes of a segment, header included; below the 1 MiB that NATS accepts by default. */
 export const SEGMENT_BYTES_MAX = 768 * 1024;
 
 /**

@@ -1,7 +1,7 @@
 /** The texts of a click, as a record contains them: u16 length, little-endian, and UTF-8 bytes. */
 import type { ByteRange } from "../bytes.ts";
 
-/** Most bytes stored of each text of a click. Longer texts are truncated, never rejected. */
+/** Maximum bytes stored of each text of a click. Longer texts are truncated, never rejected. */
 export const CLICK_TEXT_BYTES_MAX = {
   address: 45,
   host: 255,

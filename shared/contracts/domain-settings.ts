@@ -4,7 +4,7 @@ import * as z from "zod";
 import { pastedUrl } from "./link-fields.ts";
 import { redirectStatus } from "./link-settings.ts";
 
-/** Most bytes of a file for apps, as compact JSON. */
+/** Maximum bytes of a file for apps, as compact JSON. */
 export const APP_FILE_BYTES_MAX = 16 * 1024;
 
 const ROOT_URL = "https://www.example.com/";

@@ -25,16 +25,16 @@ export const FAILURES_REPLIES = /^failures\.ack\.[\w-]+$/;
  */
 export const FAILURE_BUCKET_SECONDS = 900;
 
-/** Most links with a reason in one report. More are in the next one. */
+/** Maximum links with a reason in one report. More are in the next one. */
 export const REPORTED_LINKS_MAX = 1_000;
 
-/** Most domains with unknown aliases in one report. Requests for others are not counted. */
+/** Maximum domains with unknown aliases in one report. Requests for others are not counted. */
 export const REPORTED_DOMAINS_MAX = 500;
 
-/** Most unknown aliases that a report names. Others are counted only for their domain. */
+/** Maximum unknown aliases that a report names. Others are counted only for their domain. */
 export const REPORTED_ALIASES_MAX = 500;
 
-/** Most characters of a request's host (redirector/http/header-fields.ts); it need not exist. */
+/** Maximum characters of a request's host (redirector/http/header-fields.ts); it need not exist. */
 export const DOMAIN_LENGTH_MAX = 260;
 
 const domain = z.string().max(DOMAIN_LENGTH_MAX);

@@ -84,8 +84,8 @@ function decodePunycode(text: string): string | undefined {
 // Names of hosts as people type and paste them.
 
 /**
- * Most characters of a host that is converted: a name has 253 in ASCII (RFC 1035 §2.3.4), and the
- * conversion's time grows with the square of the labels.
+ * Maximum characters of a host that is converted: a name has 253 in ASCII (RFC 1035 §2.3.4), and
+ * the conversion's time grows with the square of the labels.
  */
 const LENGTH_MAX = 260;
 

@@ -62,13 +62,13 @@ type DeletedLink = ShortLink & {
 
 export type LinkRecord = ActiveLink | DeletedLink;
 
-/** Most bytes of a state in the log. */
+/** Maximum bytes of a state in the log. */
 export const LINK_RECORD_BYTES_MAX = 64 * 1024;
 
 /** Bytes of a message beside its record: headers, and more digits of later versions. */
 const MESSAGE_OVERHEAD_BYTES = 512;
 
-/** Most bytes of an encoded record. */
+/** Maximum bytes of an encoded record. */
 export const ENCODED_LINK_BYTES_MAX = LINK_RECORD_BYTES_MAX - MESSAGE_OVERHEAD_BYTES;
 
 /** Encodes a record for the log. */

@@ -8,15 +8,17 @@ import { toReferringSite } from "./host-names.ts";
 import { destination } from "./link-fields.ts";
 import { exactText, instant, plainText } from "./text-schemas.ts";
 
-/** Most rules of a link, conditions of a rule, and values of a condition. */
+/** Maximum rules of a link, conditions of a rule, and values of a condition. */
 const RULES_MAX = 20;
 const CONDITIONS_MAX = 10;
 const VALUES_MAX = 50;
 
-/** Most values of all conditions of a link: a redirector may compare all of them for a request. */
+/**
+ * Maximum values of all conditions of a link: a redirector may compare all of them for a request.
+ */
 const LINK_VALUES_MAX = 1_000;
 
-/** Most characters of an id, of a name, and of a value. */
+/** Maximum characters of an id, of a name, and of a value. */
 const ID_LENGTH_MAX = 40;
 const NAME_LENGTH_MAX = 100;
 const VALUE_LENGTH_MAX = 255;

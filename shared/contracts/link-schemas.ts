@@ -16,30 +16,30 @@ import type { UtmName } from "./query-string.ts";
 import { exactText, instant, linesOfText, nameInPath, plainText } from "./text-schemas.ts";
 import { trimInvisible } from "./text.ts";
 
-/** Most links that one bulk request creates. */
+/** Maximum links that one bulk request creates. */
 export const BULK_LINKS_MAX = 100;
 
 /**
- * Most links with a password in one bulk request. One hash takes 60 ms of a core, so a request
+ * Maximum links with a password in one bulk request. One hash takes 60 ms of a core, so a request
  * takes at most 0.6 s.
  */
 export const BULK_PASSWORDS_MAX = 10;
 
-/** Most tags of a link, and characters of a tag. */
+/** Maximum tags of a link, and characters of a tag. */
 export const TAGS_MAX = 20;
 export const TAG_LENGTH_MAX = 50;
 
-/** Most characters of a title and of a UTM value. */
+/** Maximum characters of a title and of a UTM value. */
 export const TITLE_LENGTH_MAX = 255;
 const UTM_LENGTH_MAX = 255;
 
-/** Most characters of notes: all of them are searched. */
+/** Maximum characters of notes: all of them are searched. */
 const NOTES_LENGTH_MAX = 1_000;
 
-/** Most characters of a link's password, to bound the time to hash it. */
+/** Maximum characters of a link's password, to bound the time to hash it. */
 const LINK_PASSWORD_LENGTH_MAX = 128;
 
-/** Most characters of an external id, which a client assigns to a link. */
+/** Maximum characters of an external id, which a client assigns to a link. */
 export const EXTERNAL_ID_LENGTH_MAX = 255;
 
 export const externalId = nameInPath(exactText(EXTERNAL_ID_LENGTH_MAX));

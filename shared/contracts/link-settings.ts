@@ -13,7 +13,7 @@ import { instant, plainText } from "./text-schemas.ts";
 import { trimInvisible } from "./text.ts";
 import { URL_LENGTH_MAX } from "./web-url.ts";
 
-/** Most arms of a split, and characters of an arm's id and of its label. */
+/** Maximum arms of a split, and characters of an arm's id and of its label. */
 const ARMS_MAX = 10;
 const ID_LENGTH_MAX = 40;
 export const LABEL_LENGTH_MAX = 60;
@@ -116,7 +116,7 @@ const splitResponse = component("LinkSplit", "Other destinations for shares of t
     }),
 });
 
-/** Most characters of a card's title and description. Agents show some 70 and 200 of them. */
+/** Maximum characters of a card's title and description. Agents show some 70 and 200 of them. */
 const TITLE_LENGTH_MAX = 255;
 const DESCRIPTION_LENGTH_MAX = 1_000;
 
@@ -160,7 +160,7 @@ const forwardPath = z.enum(["append", "ignore"]);
 /** The status of a redirect, of a link or of a domain. */
 export const redirectStatus = z.literal(REDIRECT_STATUSES);
 
-/** Most clicks of a limit. */
+/** Maximum clicks of a limit. */
 const MAX_CLICKS = 1_000_000_000;
 
 const SETTINGS = {

@@ -6,7 +6,7 @@
 import { isRedirectStatus } from "./redirect-status.ts";
 
 /**
- * Most elements of a list: far more than the API allows, so that a later version may allow more.
+ * Maximum elements of a list: far more than the API allows, so that a later version may allow more.
  */
 const LIST_LENGTH_MAX = 1_000;
 

@@ -20,8 +20,8 @@ import type { Log } from "../log.ts";
 import { SEGMENT_BYTES_MAX } from "./click-segment.ts";
 
 /**
- * Most bytes that one pull, or one group of requests, has delivered at once: a server of NATS ends
- * the connection of a client for which more than its `max_pending` waits, by default 64 MiB.
+ * Maximum bytes that one pull, or one group of requests, has delivered at once: a server of NATS
+ * ends the connection of a client for which more than its `max_pending` waits, by default 64 MiB.
  */
 export const PULL_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -54,7 +54,7 @@ export const LIMITS_STREAM = "LIMITS";
 
 export const limitSubject = (limit: Uuid): string => `limits.${limit}`;
 
-/** Most bytes of a ledger: it has 200 entries of some 70 bytes at most. */
+/** Maximum bytes of a ledger: it has ENTRIES_MAX entries of some 70 bytes. */
 const LEDGER_BYTES_MAX = 32 * 1024;
 
 /** How long a segment waits for a worker before it expires. */

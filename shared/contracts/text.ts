@@ -29,7 +29,9 @@ const UNSEEN = /^[\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\u2800]$/u;
 const VARIATION = /^[\p{Extended_Pictographic}\p{Script=Han}]\p{Variation_Selector}/u;
 const FLAG_TAGS = /^\u{1F3F4}[\u{E0020}-\u{E007E}]{1,6}\u{E007F}/u;
 
-/** Most invisible characters that are removed at an end, beside blanks: what is pasted has few. */
+/**
+ * Maximum invisible characters that are removed at an end, beside blanks: what is pasted has few.
+ */
 const UNSEEN_MAX = 256;
 
 /** Removes what nobody sees from both ends of a text, but nothing of its last visible character. */

@@ -4,19 +4,19 @@
  */
 import { hasControlCharacter, trimInvisible } from "./text.ts";
 
-/** Most characters of a destination after normalization. */
+/** Maximum characters of a destination after normalization. */
 export const URL_LENGTH_MAX = 8_192;
 
 /**
- * Most characters before it: normalization can shorten a URL (`a/../`), but not to a quarter in
+ * Maximum characters before it: normalization can shorten a URL (`a/../`), but not to a quarter in
  * practice.
  */
 const TEXT_LENGTH_MAX = 4 * URL_LENGTH_MAX;
 
 /**
- * Most characters of host, user and port before parsing. A host name has at most 253 in ASCII (RFC
- * 1035 §2.3.4). The parser's time grows with the square of the labels: a name of 1 MiB would take
- * 24 s.
+ * Maximum characters of host, user and port before parsing. A host name has at most 253 in ASCII
+ * (RFC 1035 §2.3.4). The parser's time grows with the square of the labels: a name of 1 MiB would
+ * take 24 s.
  */
 const AUTHORITY_LENGTH_MAX = 1_024;
 

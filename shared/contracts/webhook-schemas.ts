@@ -69,7 +69,7 @@ export const DELIVERY_ERROR_CODES = Object.keys(DELIVERY_ERRORS) as [
   ...DeliveryErrorCode[],
 ];
 
-/** Most types of events, links, tags or domains that a webhook can name. */
+/** Maximum types of events, links, tags or domains that a webhook can name. */
 const WEBHOOK_NAMES_MAX = 100;
 
 const URL_LENGTH_MAX = 2_048;

@@ -222,7 +222,7 @@ function hasText(bytes: Buffer, start: number, end: number, text: string): boole
   return false;
 }
 
-/** Most texts that are looked for one by one. */
+/** Maximum texts that are looked for one by one. */
 const SEARCHED_MAX = 4;
 
 /** The texts that were looked for last, if there were many. */

@@ -90,7 +90,7 @@ export const toAgentNames = ({ browser, os, device }: Names): AgentNames => ({
 });
 
 /**
- * Most parameters of a query that conditions read, and that forwarding merges. Further ones are
+ * Maximum parameters of a query that conditions read, and that forwarding merges. Further ones are
  * ignored.
  */
 const PARAMETERS_MAX = 256;

@@ -2,7 +2,7 @@
 import { cached } from "../visitors/cache.ts";
 
 /**
- * Most entries of a header that are read, and most parameters of an entry. Browsers send a dozen,
+ * Maximum entries of a header that are read, and parameters of an entry. Browsers send a dozen,
  * with one parameter at most.
  */
 const ENTRIES_MAX = 64;

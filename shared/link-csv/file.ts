@@ -3,7 +3,7 @@ import Papa from "papaparse";
 
 import { isEscaped, recognizeService, type Service } from "./services.ts";
 
-/** Most bytes of a file; a link with all of its settings takes some 500. */
+/** Maximum bytes of a file; a link with all of its settings takes some 500. */
 export const FILE_BYTES_MAX = 50 * 1024 ** 2;
 
 /** A file, its rows, and what is known of who wrote it. */

@@ -48,15 +48,15 @@ export const NO_HASH = "0".repeat(64);
 export const EMPTY_HEAD: Head = { term: 0, position: 0, hash: NO_HASH };
 
 /**
- * Most bytes of an entry with several states. A host that misses an alias reads the last entry of
- * the tail, so this is what a miss may cost.
+ * Maximum bytes of an entry with several states. A host that misses an alias reads the last entry
+ * of the tail, so this is what a miss may cost.
  */
 export const ENTRY_BYTES_MAX = 32 * 1024;
 
 /** A header with the longest numbers is shorter. */
 const HEADER_BYTES_MAX = 256;
 
-/** Most bytes of an entry with one state, and so of a message in the tail. */
+/** Maximum bytes of an entry with one state, and so of a message in the tail. */
 export const MESSAGE_BYTES_MAX = HEADER_BYTES_MAX + 1 + LINK_RECORD_BYTES_MAX;
 
 const NEWLINE = 10;
@@ -306,7 +306,7 @@ export function planPublication(
   return { above: wentBack ? acknowledgedTerm : undefined, from: "last" };
 }
 
-/** Most terms that a host may be ahead: what it asks for is bounded by nothing else. */
+/** Maximum terms that a host may be ahead: what it asks for is bounded by nothing else. */
 const TERMS_AHEAD_MAX = 1_000_000;
 
 /**

@@ -21,9 +21,9 @@ const PATH_LENGTH_MAX = 512;
 const AUTHORITY_LENGTH_MAX = 260;
 
 /**
- * Most characters of it that are not ASCII: browsers send hosts in ASCII, other programs may not.
- * The parser's time grows with their square: 330 take half a millisecond, and each click can have
- * other ones.
+ * Maximum characters of it that are not ASCII: browsers send hosts in ASCII, other programs may
+ * not. The parser's time grows with their square: 330 take half a millisecond, and each click can
+ * have other ones.
  */
 const OTHER_SCRIPT_LENGTH_MAX = 63;
 

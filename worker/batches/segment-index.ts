@@ -6,8 +6,8 @@ import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
 
 /**
- * Most ranges of an index: about 20 MB of memory, and 5 MB of a checkpoint. Beyond it, the journal
- * to which nothing was added for the longest time is forgotten.
+ * Maximum ranges of an index: about 20 MB of memory, and 5 MB of a checkpoint. Beyond it, the
+ * journal to which nothing was added for the longest time is forgotten.
  */
 const RANGES_MAX = 100_000;
 

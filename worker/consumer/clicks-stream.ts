@@ -39,8 +39,8 @@ import type { Enricher } from "../enrich/rows.ts";
 const ACK_WAIT_MS = 10_000;
 
 /**
- * Most segments delivered but not acknowledged: those of an owner's two batches (collector.ts), and
- * as many that earlier owners left.
+ * Maximum segments delivered but not acknowledged: those of an owner's two batches (collector.ts),
+ * and as many that earlier owners left.
  */
 const ACK_PENDING_MAX = 10_000;
 

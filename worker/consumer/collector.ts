@@ -19,8 +19,8 @@ const SEGMENTS_MAX = 2_000;
 const BYTES_MAX = 16 * 1024 ** 2;
 
 /**
- * Most months of a batch's clicks: ClickHouse makes a part of each in every table, and refuses more
- * than a hundred. Those of redirectors are of one or two; imports have years.
+ * Maximum months of a batch's clicks: ClickHouse makes a part of each in every table, and refuses
+ * more than a hundred. Those of redirectors are of one or two; imports have years.
  */
 const MONTHS_MAX = 12;
 

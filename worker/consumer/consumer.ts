@@ -41,7 +41,7 @@ const RESTART_DELAY_MS = 500;
 const RETRY_MS_MIN = 200;
 const RETRY_MS_MAX = 10_000;
 
-/** Most characters of an error in a warning. */
+/** Maximum characters of an error in a warning. */
 const MESSAGE_LENGTH_MAX = 200;
 
 /** Time between two reports of progress: a third of that after which JetStream redelivers. */
@@ -393,7 +393,7 @@ function describeProblem(error: unknown): string {
   return `ClickHouse does not store clicks, which wait in CLICKS: ${message.slice(0, MESSAGE_LENGTH_MAX)}`;
 }
 
-/** Most characters of the reason stored with a dead letter. */
+/** Maximum characters of the reason stored with a dead letter. */
 const REASON_LENGTH_MAX = 500;
 
 type Messages = readonly JsMsg[];

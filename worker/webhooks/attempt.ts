@@ -22,7 +22,7 @@ import type { Outcome } from "./results.ts";
 /** Longest time of an attempt, from resolving the name to the end of the headers. */
 export const ATTEMPT_TIMEOUT_MS = 10_000;
 
-/** Most characters of an error. */
+/** Maximum characters of an error. */
 const ERROR_LENGTH_MAX = 255;
 
 /** The receiver no longer exists (RFC 9110 §15.5.11). */

@@ -13,7 +13,7 @@ import {
 
 // ---- Slack
 
-/** Most characters of a header, and of a section. */
+/** Maximum characters of a header, and of a section. */
 const HEADER_LENGTH_MAX = 150;
 const SECTION_LENGTH_MAX = 3_000;
 
@@ -76,7 +76,7 @@ function toSlackLine({ name, url, number }: MessageRow): string {
 
 // ---- Discord
 
-/** Most characters of a message, and of the parts of an embed; all parts have 6,000 together. */
+/** Maximum characters of a message, and of the parts of an embed; all parts have 6,000 together. */
 const CONTENT_LENGTH_MAX = 2_000;
 const TITLE_LENGTH_MAX = 256;
 const DESCRIPTION_LENGTH_MAX = 500;

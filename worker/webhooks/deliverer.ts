@@ -31,11 +31,11 @@ const POLL_MS_MAX = 2_000;
 const STOP_MS = 3_000;
 const DRAIN_POLL_MS = 20;
 
-/** Most webhooks that a worker leases, and of those that fail or are slow. */
+/** Maximum webhooks that a worker leases, and of those that fail or are slow. */
 const WEBHOOKS_MAX = 100;
 const THROTTLED_WEBHOOKS_MAX = 50;
 
-/** Most webhooks of an account, and how many only accounts of which there is none can add. */
+/** Maximum webhooks of an account, and how many only accounts of which there is none can add. */
 const ACCOUNT_WEBHOOKS_MAX = 25;
 const RESERVED_WEBHOOKS = 25;
 

@@ -134,7 +134,7 @@ export class Dispatcher {
 }
 
 /**
- * Most deliveries in flight; of those to webhooks that have not responded yet, fail or are slow;
+ * Maximum deliveries in flight; of those to webhooks that have not responded yet, fail or are slow;
  * and of those to webhooks of which it is known that they fail or are slow.
  */
 const IN_FLIGHT_MAX = 200;

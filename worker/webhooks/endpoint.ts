@@ -15,7 +15,7 @@ import {
 import type { HealthChange } from "./results.ts";
 
 /**
- * Most deliveries in flight to one webhook; one while it fails or is slow, and until one was
+ * Maximum deliveries in flight to one webhook; one while it fails or is slow, and until one was
  * successful: before that it is not known whether its receiver wants any.
  */
 const IN_FLIGHT_MAX = 5;

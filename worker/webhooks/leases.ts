@@ -17,7 +17,7 @@ const ACCOUNTS_MAX = 100;
 /** A webhook fails when each attempt has failed for so many seconds. */
 export const FAILING_SECONDS = 60;
 
-/** Most deliveries of a webhook that wait; later events have none yet. */
+/** Maximum deliveries of a webhook that wait; later events have none yet. */
 export const PENDING_MAX = 1_000;
 
 type Statements = postgres.Sql | postgres.TransactionSql;
@@ -130,10 +130,10 @@ export async function numberEvents(sql: postgres.Sql): Promise<void> {
 /** The webhooks that a worker leases: those that fail or are slow, or the others. */
 export type Demand = {
   throttled: boolean;
-  /** Most webhooks, and so many of those only for accounts of which the worker has none. */
+  /** Maximum webhooks, and so many of those only for accounts of which the worker has none. */
   limit: number;
   reserved: number;
-  /** Most webhooks of an account, and the account of each one that the worker has. */
+  /** Maximum webhooks of an account, and the account of each one that the worker has. */
   limitEach: number;
   held: readonly Uuid[];
 };

@@ -16,16 +16,16 @@ import { portOf, type ReceiverRules } from "../../shared/webhooks.ts";
 /** Longest time that a body is waited for once the headers, and so the result, are there. */
 const BODY_TIMEOUT_MS = 1_000;
 
-/** Most interim responses; real ones are one or two (RFC 9110 §15.2). */
+/** Maximum interim responses; real ones are one or two (RFC 9110 §15.2). */
 const INTERIM_MAX = 100;
 
-/** Most bytes of a body that are read; the rest is left unread. */
+/** Maximum bytes of a body that are read; the rest is left unread. */
 export const BODY_BYTES_MAX = 64 * 1_024;
 
-/** Most bytes of status line and headers. */
+/** Maximum bytes of status line and headers. */
 const HEAD_BYTES_MAX = 16 * 1_024;
 
-/** Most bytes of the body that are kept. */
+/** Maximum bytes of the body that are kept. */
 export const EXCERPT_BYTES_MAX = 1_024;
 
 export type PostRequest = {
@@ -197,7 +197,7 @@ async function resolveName(host: string, resolve: Resolve): Promise<string[]> {
 }
 
 /**
- * Most connections to one address; and to those of webhooks that have not been successful, which
+ * Maximum connections to one address; and to those of webhooks that have not been successful, which
  * may be anybody's: the address of someone who asked for nothing.
  */
 const PROVEN_MAX = 50;

@@ -14,7 +14,7 @@ import { FairQueue } from "../../../shared/fair-queue.ts";
 const RUNNING_MAX = 4;
 const WAITING_MAX = 256;
 
-/** Most bytes of a statement with its rows: a hundred times a worker's largest insert. */
+/** Maximum bytes of a statement with its rows: a hundred times a worker's largest insert. */
 export const STATEMENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /** The longest text of a statement, as ClickHouse has it unless a setting says otherwise. */

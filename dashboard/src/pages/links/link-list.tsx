@@ -182,7 +182,7 @@ export async function fetchLinkPage(
   return { links, next, fetchedAt: Date.now() };
 }
 
-/** Most links that can be selected at once: each is kept, and sent with its change. */
+/** Maximum links that can be selected at once: each is kept, and sent with its change. */
 const MATCHING_MAX = 10_000;
 
 /** Links of one request, the API's maximum; so often the number of links found is said. */

@@ -14,7 +14,7 @@ import { formatCount, formatPercent } from "../../ui/format.ts";
 import { Alert } from "../../ui/states.tsx";
 import { type ArmDraft, type Draft, type DraftErrors, newArm } from "./draft.ts";
 
-/** Most versions of a split, beside the link's own destination. */
+/** Maximum versions of a split, beside the link's own destination. */
 const ARMS_MAX = 10;
 /** Shades of the bar, which repeat. */
 const COLOURS = 5;
