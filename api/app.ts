@@ -50,7 +50,7 @@ export function apiSite(
 
 const APIS: Readonly<Record<CompatName, CompatibleApi>> = { yourls, bitly, shlink };
 
-/** Answers the requests of other products' APIs, and leaves all others to `handle`. */
+/** Responds to the requests of other products' APIs, and leaves all others to `handle`. */
 function serveCompatible(
   handle: Handle,
   names: readonly CompatName[],
@@ -64,12 +64,12 @@ function serveCompatible(
     const api = url === null ? undefined : apis.find((known) => known.serves(url.pathname));
     if (url === null || api === undefined) return handle(request);
     const v1 = new V1(request, { url, shortUrl, authenticator }, handle);
-    return request.method === "OPTIONS" ? v1.preflight() : answer(api, v1);
+    return request.method === "OPTIONS" ? v1.preflight() : respond(api, v1);
   };
 }
 
-const answer = async (api: CompatibleApi, v1: V1): Promise<Response> =>
-  v1.respond(await api.answer(v1));
+const respond = async (api: CompatibleApi, v1: V1): Promise<Response> =>
+  v1.respond(await api.respond(v1));
 
 /** Tells most requests apart without parsing their URL. */
 const isOfV1 = (url: string): boolean =>

@@ -3,7 +3,7 @@
  * whose users have sessions. The framework calls its steps in this order:
  *
  * 1. `#receive`, for every request: its id, its host, who may call, and whether the path has the
- *    method. What needs no route is answered here.
+ *    method. What needs no route gets its response here.
  * 2. `#admit`, for a route: refuses expensive calls while the process is behind, authenticates the
  *    caller, checks the scope and consumes from the limits, and reads the query. Only then is the
  *    body read, validated (`http/validation.ts`), and the handler called.
@@ -213,11 +213,11 @@ export class Site {
     set.headers["x-request-id"] = requestIdOf(request);
     requireValidHost(request);
     this.#routes.requireMethod(request);
-    const answer =
+    const response =
       this.#ownOrigin === undefined
         ? allowOrigins(request, set, this.#context.corsOrigins)
         : requireSameOrigin(request, this.#ownOrigin);
-    if (answer !== undefined) return answer;
+    if (response !== undefined) return response;
     if (this.#context.isStopping()) set.headers["connection"] = "close";
     if (isHealthCheck(request)) {
       set.headers["content-type"] = "application/json";

@@ -1,6 +1,6 @@
 /**
- * Routes of analytics. Most questions can be asked of a link, `/v1/analytics/:link_id/…`, and of
- * all links of the account, `/v1/analytics/…`; they are defined once for both.
+ * Routes of analytics. Most are about a link, `/v1/analytics/:link_id/…`, and about all links of the
+ * account, `/v1/analytics/…`; they are defined once for both.
  */
 import { Elysia } from "elysia";
 import * as z from "zod";
@@ -68,26 +68,26 @@ const linkParams = z.object({ link_id: idParameter("link", "The link's id.", LIN
 
 type LinkParams = z.output<typeof linkParams>;
 
-/** Answers a question about the link that a path names, and adds its id; throws `not_found`. */
-async function ofLink<Answer extends object>(
+/** Runs a query about the link that a path names, and adds its id; throws `not_found`. */
+async function ofLink<Body extends object>(
   params: LinkParams,
-  answer: (subject: Subject) => Promise<Answer>,
-): Promise<{ link_id: string } & Answer> {
+  query: (subject: Subject) => Promise<Body>,
+): Promise<{ link_id: string } & Body> {
   const link = decodeId("link", params.link_id);
   if (link === undefined) throw notFound("link");
-  return { link_id: encodeId("link", link), ...(await answer({ link })) };
+  return { link_id: encodeId("link", link), ...(await query({ link })) };
 }
 
 /**
- * Answers a question about the link that a path names; about the account, if it names none. The
- * framework passes no parameters for a path without any.
+ * Runs a query about the link that a path names; about the account, if it names none. The framework
+ * passes no parameters for a path that has none.
  */
-async function ofSubject<Answer extends object>(
+async function ofSubject<Body extends object>(
   params: Partial<LinkParams> | undefined,
-  answer: (subject: Subject) => Promise<Answer>,
-): Promise<Answer> {
+  query: (subject: Subject) => Promise<Body>,
+): Promise<Body> {
   const link_id = params?.link_id;
-  return link_id === undefined ? await answer("account") : await ofLink({ link_id }, answer);
+  return link_id === undefined ? await query("account") : await ofLink({ link_id }, query);
 }
 
 /** How routes about a link and about the account differ. */

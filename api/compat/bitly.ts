@@ -11,8 +11,8 @@ import { notFound } from "../http/errors.ts";
 import { PAGE_SIZE_MAX } from "../http/pagination.ts";
 import { fullLink, linkResponse } from "../links/responses.ts";
 import {
-  type Answer,
   type CompatibleApi,
+  type CompatResponse,
   decodePath,
   describe,
   type Failure,
@@ -34,7 +34,7 @@ const GROUP = "default";
 export const bitly: CompatibleApi = {
   serves: (path) => path.startsWith(ROOT),
 
-  async answer(v1) {
+  async respond(v1) {
     const { headers, method } = v1.request;
     try {
       // Some clients send the bare token.
@@ -48,22 +48,22 @@ export const bitly: CompatibleApi = {
   },
 };
 
-type Act = (v1: V1) => Promise<Answer>;
+type Act = (v1: V1) => Promise<CompatResponse>;
 
 const ACTIONS: ReadonlyMap<string, Act> = new Map<string, Act>([
   ["POST shorten", shorten],
   ["POST expand", expand],
   ["POST bitlinks", create],
-  ["GET user", (v1) => tell(v1, USER)],
-  ["GET groups", (v1) => tell(v1, { groups: [toGroup(v1)] })],
-  [`GET groups/${GROUP}`, (v1) => tell(v1, toGroup(v1))],
+  ["GET user", (v1) => respondWith(v1, USER)],
+  ["GET groups", (v1) => respondWith(v1, { groups: [toGroup(v1)] })],
+  [`GET groups/${GROUP}`, (v1) => respondWith(v1, toGroup(v1))],
 ]);
 
 /**
  * Resources below a link, `bitlinks/<link>/…`, by their names. An alias may have slashes, so
  * these names are looked for at the end.
  */
-const STATISTICS: ReadonlyMap<string, (v1: V1, id: string) => Promise<Answer>> = new Map([
+const STATISTICS: ReadonlyMap<string, (v1: V1, id: string) => Promise<CompatResponse>> = new Map([
   ["clicks", readClicks],
   ["clicks/summary", readTotal],
   ["countries", readCountries],
@@ -72,15 +72,15 @@ const STATISTICS: ReadonlyMap<string, (v1: V1, id: string) => Promise<Answer>> =
 
 const BITLINK = /^(?:https?:\/\/)?(?<host>[^/]+)\/(?<alias>.+)$/;
 
-async function actOnLink(v1: V1, path: string): Promise<Answer> {
+async function actOnLink(v1: V1, path: string): Promise<CompatResponse> {
   const { method } = v1.request;
   const asked = path.startsWith("bitlinks/") ? path.slice("bitlinks/".length) : "";
-  const question = [...STATISTICS.keys()].find((name) => asked.endsWith(`/${name}`));
-  const id = question === undefined ? asked : asked.slice(0, -question.length - 1);
+  const statistic = [...STATISTICS.keys()].find((name) => asked.endsWith(`/${name}`));
+  const id = statistic === undefined ? asked : asked.slice(0, -statistic.length - 1);
   const { host = "", alias = "" } = BITLINK.exec(id)?.groups ?? {};
-  if (method === "PATCH" && question === undefined) return await change(v1, host, alias);
+  if (method === "PATCH" && statistic === undefined) return await change(v1, host, alias);
   if (method !== "GET") throw notFound("resource");
-  const read = question === undefined ? undefined : STATISTICS.get(question);
+  const read = statistic === undefined ? undefined : STATISTICS.get(statistic);
   const link = await findLink(v1, host, alias);
   return read === undefined ? toJson(200, toBitlink(link)) : await read(v1, link.id);
 }
@@ -110,7 +110,7 @@ const NAMES: Names = new Map([
 ]);
 
 /** Returns the link that the destination has already, as Bitly does; otherwise creates one. */
-async function shorten(v1: V1): Promise<Answer> {
+async function shorten(v1: V1): Promise<CompatResponse> {
   const { long_url, domain: host } = await v1.readBody(linkBody);
   const domain = customDomain(v1, host);
   const conditions = { limit: 1, domain: domain ?? v1.shortUrl.hostname };
@@ -120,20 +120,20 @@ async function shorten(v1: V1): Promise<Answer> {
   return toJson(201, toBitlink(await v1.send(linkResponse, "POST", "/v1/links", body)));
 }
 
-async function create(v1: V1): Promise<Answer> {
+async function create(v1: V1): Promise<CompatResponse> {
   const sent = await v1.readBody(linkBody);
   const body = { ...toFields(sent, NAMES), domain: customDomain(v1, sent.domain) };
   return toJson(201, toBitlink(await v1.send(linkResponse, "POST", "/v1/links", body)));
 }
 
-async function change(v1: V1, host: string, alias: string): Promise<Answer> {
+async function change(v1: V1, host: string, alias: string): Promise<CompatResponse> {
   const { keyword: _, ...body } = await v1.readBody(linkBody);
   const { id } = await findLink(v1, host, alias);
   const changes = toFields(body, NAMES);
   return toJson(200, toBitlink(await v1.send(fullLink, "PATCH", `/v1/links/${id}`, changes)));
 }
 
-async function expand(v1: V1): Promise<Answer> {
+async function expand(v1: V1): Promise<CompatResponse> {
   const { bitlink_id } = await v1.readBody(z.object({ bitlink_id: z.string() }));
   const { host = "", alias = "" } = BITLINK.exec(bitlink_id)?.groups ?? {};
   const { created_at, link, id, long_url } = toBitlink(await findLink(v1, host, alias));
@@ -174,8 +174,8 @@ const toGroup = ({ shortUrl }: V1) => ({
   bsds: [shortUrl.host],
 });
 
-/** Answers what is the same for every key that works. */
-async function tell(v1: V1, value: object): Promise<Answer> {
+/** Responds with what is the same for every key that works. */
+async function respondWith(v1: V1, value: object): Promise<CompatResponse> {
   await v1.requireKey();
   return toJson(200, value);
 }
@@ -200,8 +200,8 @@ const isOfClicks = (year: number): boolean => year >= 1_970 && year <= 9_998;
 
 type Unit = z.output<typeof statisticsQuery>["unit"];
 
-/** The question, as the answer repeats it and as `/v1` has it. */
-function readQuestion(v1: V1) {
+/** The query, as the response repeats it and as `/v1` has it. */
+function readStatisticsQuery(v1: V1) {
   const { unit, units, unit_reference, size } = v1.readQuery(statisticsQuery);
   const end = (unit_reference ?? new Date()).toISOString();
   const last = Temporal.PlainDate.from(end.slice(0, "2026-01-31".length));
@@ -221,8 +221,8 @@ function startOf(unit: Unit, day: Temporal.PlainDate): Temporal.PlainDate {
   return unit === "week" ? day.subtract({ days: day.dayOfWeek - 1 }) : day;
 }
 
-async function readClicks(v1: V1, id: string): Promise<Answer> {
-  const { asked, period } = readQuestion(v1);
+async function readClicks(v1: V1, id: string): Promise<CompatResponse> {
+  const { asked, period } = readStatisticsQuery(v1);
   const found = await v1.get(summaryResponse, `/v1/analytics/${id}`, period);
   const counts = new Map<string, number>();
   for (const { date, clicks } of found.clicks_over_time) {
@@ -235,29 +235,29 @@ async function readClicks(v1: V1, id: string): Promise<Answer> {
   return toJson(200, { link_clicks, ...asked });
 }
 
-async function readTotal(v1: V1, id: string): Promise<Answer> {
-  const { asked, period } = readQuestion(v1);
+async function readTotal(v1: V1, id: string): Promise<CompatResponse> {
+  const { asked, period } = readStatisticsQuery(v1);
   const { summary } = await v1.get(summaryResponse, `/v1/analytics/${id}`, period);
   return toJson(200, { total_clicks: summary.total_clicks, ...asked });
 }
 
-async function readCountries(v1: V1, id: string): Promise<Answer> {
-  const { asked, period, limit } = readQuestion(v1);
+async function readCountries(v1: V1, id: string): Promise<CompatResponse> {
+  const { asked, period, limit } = readStatisticsQuery(v1);
   const found = await v1.get(geoResponse, `/v1/analytics/${id}/geo`, { ...period, limit });
   const rows = found.group_by === "country" ? found.data : [];
   const metrics = rows.map(({ country, clicks }) => ({ value: country, clicks }));
   return toJson(200, { metrics, ...asked, facet: "countries" });
 }
 
-async function readReferrers(v1: V1, id: string): Promise<Answer> {
-  const { asked, period, limit } = readQuestion(v1);
+async function readReferrers(v1: V1, id: string): Promise<CompatResponse> {
+  const { asked, period, limit } = readStatisticsQuery(v1);
   const path = `/v1/analytics/${id}/referrers`;
   const { referrers } = await v1.get(referrersResponse, path, { ...period, limit });
   const metrics = referrers.map(({ source, clicks }) => ({ value: source, clicks }));
   return toJson(200, { metrics, ...asked, facet: "referrers" });
 }
 
-function toFailed(failure: Failure): Answer {
+function toFailed(failure: Failure): CompatResponse {
   const { code } = failure.error;
   const { field, message } = describe(failure, NAMES);
   const isInvalid = failure.status === 400 && field !== undefined;

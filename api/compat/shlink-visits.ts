@@ -5,7 +5,7 @@ import { countryName } from "../analytics/filters.ts";
 import { SPAN_YEARS_MAX } from "../analytics/period.ts";
 import { accountResponse, summaryResponse } from "../analytics/responses.ts";
 import { CLICKS_PAGE_MAX, clicksResponse } from "../clicks/service.ts";
-import { type Answer, type Query, toJson, type V1 } from "./v1.ts";
+import { type CompatResponse, type Query, toJson, type V1 } from "./v1.ts";
 
 /** Maximum visits that can be paged through: each page is read from the newest visit on. */
 const VISITS_MAX = 10_000;
@@ -23,7 +23,7 @@ type Subject = { link_id?: string; tag?: string; domain?: string };
 type Click = z.output<typeof clicksResponse>["data"][number];
 
 /** Lists the visits of a link, a tag, a domain or the account: a page of a period. */
-export async function listVisits(v1: V1, subject: Subject): Promise<Answer> {
+export async function listVisits(v1: V1, subject: Subject): Promise<CompatResponse> {
   const { page, itemsPerPage, startDate, endDate } = v1.readQuery(visitsQuery);
   const size = itemsPerPage < 1 ? VISITS_MAX : Math.min(itemsPerPage, VISITS_MAX);
   const period = readPeriod(startDate, endDate);

@@ -16,8 +16,8 @@ import { changedTagResponse, progressResponse, tagListResponse } from "../tags/m
 import { rulesBody, toConditions, toRules } from "./shlink-rules.ts";
 import { listVisits, paginationOf, toSummary } from "./shlink-visits.ts";
 import {
-  type Answer,
   type CompatibleApi,
+  type CompatResponse,
   decodePath,
   describe,
   type Failure,
@@ -49,7 +49,7 @@ const TAG_CHANGES_MAX = 10;
 export const shlink: CompatibleApi = {
   serves: (path) => path.startsWith("/rest/"),
 
-  async answer(v1) {
+  async respond(v1) {
     const { pathname } = v1.url;
     try {
       const path = ROOT.test(pathname) ? decodePath(pathname.replace(ROOT, "")) : "";
@@ -66,7 +66,7 @@ export const shlink: CompatibleApi = {
   },
 };
 
-type Act = (v1: V1, name: string) => Promise<Answer>;
+type Act = (v1: V1, name: string) => Promise<CompatResponse>;
 
 /** The first that matches acts; `name` is a short code, a tag or a domain, with any slashes. */
 const ROUTES: readonly (readonly [method: string, path: RegExp, act: Act])[] = [
@@ -78,7 +78,7 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, act: Act])[] = [
   ["GET", /^short-urls\/(?<name>.+)$/, readShortUrl],
   ["PATCH", /^short-urls\/(?<name>.+)$/, editShortUrl],
   ["DELETE", /^short-urls\/(?<name>.+)$/, deleteShortUrl],
-  ["GET", /^tags$/, (v1) => answerTags(v1, ({ name }) => name)],
+  ["GET", /^tags$/, (v1) => respondWithTags(v1, ({ name }) => name)],
   ["PUT", /^tags$/, renameTag],
   ["DELETE", /^tags$/, deleteTags],
   ["GET", /^tags\/stats$/, listTagStats],
@@ -92,7 +92,7 @@ const ROUTES: readonly (readonly [method: string, path: RegExp, act: Act])[] = [
   ["GET", /^mercure-info$/, refuseMercure],
 ];
 
-async function readHealth(v1: V1): Promise<Answer> {
+async function readHealth(v1: V1): Promise<CompatResponse> {
   await v1.get(z.object({ status: z.literal("ok") }), "/healthz");
   return toJson(200, { status: "pass", version: VERSION, links: {} });
 }
@@ -121,7 +121,7 @@ const listQuery = z.object({
   excludeMaxVisitsReached: z.literal("false").optional(),
 });
 
-async function listShortUrls(v1: V1): Promise<Answer> {
+async function listShortUrls(v1: V1): Promise<CompatResponse> {
   const query = v1.readQuery(listQuery);
   const tags = v1.url.searchParams.getAll("tags[]");
   if (tags.length > 1 && query.tagsMode === "any")
@@ -204,7 +204,7 @@ const shortUrlBody = z.looseObject({
   pathPrefix: z.literal("", "is not supported").optional(),
 });
 
-async function createShortUrl(v1: V1): Promise<Answer> {
+async function createShortUrl(v1: V1): Promise<CompatResponse> {
   const body = await v1.readBody(shortUrlBody);
   const { longUrl = "", customSlug: alias, tags } = body;
   const domain = customDomain(v1, body.domain);
@@ -223,11 +223,11 @@ async function createShortUrl(v1: V1): Promise<Answer> {
 const findLink = (v1: V1, shortCode: string) =>
   v1.findLink(shortCode, customDomain(v1, v1.url.searchParams.get("domain")));
 
-async function readShortUrl(v1: V1, shortCode: string): Promise<Answer> {
+async function readShortUrl(v1: V1, shortCode: string): Promise<CompatResponse> {
   return toJson(200, toShortUrl(await findLink(v1, shortCode)));
 }
 
-async function editShortUrl(v1: V1, shortCode: string): Promise<Answer> {
+async function editShortUrl(v1: V1, shortCode: string): Promise<CompatResponse> {
   const { customSlug: _, ...body } = await v1.readBody(shortUrlBody);
   const link = await findLink(v1, shortCode);
   const { expires_at, ...fields } = toFields(body, NAMES);
@@ -238,15 +238,15 @@ async function editShortUrl(v1: V1, shortCode: string): Promise<Answer> {
   return toJson(200, toShortUrl(await v1.send(fullLink, "PATCH", path, changes)));
 }
 
-async function deleteShortUrl(v1: V1, shortCode: string): Promise<Answer> {
+async function deleteShortUrl(v1: V1, shortCode: string): Promise<CompatResponse> {
   const { id } = await findLink(v1, shortCode);
   await v1.send(successResponse, "DELETE", `/v1/links/${id}`);
   return NOTHING;
 }
 
-const NOTHING: Answer = { status: 204, type: "", body: "" };
+const NOTHING: CompatResponse = { status: 204, type: "", body: "" };
 
-async function readRules(v1: V1, shortCode: string): Promise<Answer> {
+async function readRules(v1: V1, shortCode: string): Promise<CompatResponse> {
   return toJson(200, describeRules(await findLink(v1, shortCode)));
 }
 
@@ -258,7 +258,7 @@ const describeRules = ({ original_url, rules = [] }: Link) => ({
     .map((rule, i) => ({ priority: i + 1, ...rule })),
 });
 
-async function setRules(v1: V1, shortCode: string): Promise<Answer> {
+async function setRules(v1: V1, shortCode: string): Promise<CompatResponse> {
   const rules = toRules(await v1.readBody(rulesBody));
   const link = await findLink(v1, shortCode);
   if ((link.rules ?? []).some(({ conditions }) => toConditions(conditions) === undefined)) {
@@ -271,16 +271,16 @@ async function setRules(v1: V1, shortCode: string): Promise<Answer> {
 
 // ---- Visits
 
-async function readShortUrlVisits(v1: V1, shortCode: string): Promise<Answer> {
+async function readShortUrlVisits(v1: V1, shortCode: string): Promise<CompatResponse> {
   const { id } = await findLink(v1, shortCode);
   return await listVisits(v1, { link_id: id });
 }
 
-function readDomainVisits(v1: V1, domain: string): Promise<Answer> {
+function readDomainVisits(v1: V1, domain: string): Promise<CompatResponse> {
   return listVisits(v1, { domain: toHost(v1, domain) });
 }
 
-async function readOverview(v1: V1): Promise<Answer> {
+async function readOverview(v1: V1): Promise<CompatResponse> {
   const query = { period: "all", limit: 1 };
   const { summary } = await v1.get(accountResponse, "/v1/analytics", query);
   return toJson(200, {
@@ -298,7 +298,7 @@ async function readOrphans(v1: V1): Promise<number> {
 }
 
 /** Requests for aliases without a link are only counted. */
-async function countOrphans(v1: V1): Promise<Answer> {
+async function countOrphans(v1: V1): Promise<CompatResponse> {
   const total = await readOrphans(v1);
   const pagination = { ...paginationOf(1, PAGE_SIZE_MAX, 0, 0), totalItems: total };
   return toJson(200, { visits: { data: [], pagination } });
@@ -326,14 +326,14 @@ async function readAll<Item>(
 type Tag = z.output<typeof tagListResponse>["data"][number];
 
 /** All tags, in the form of `toEntry`. */
-async function answerTags(v1: V1, toEntry: (tag: Tag) => unknown): Promise<Answer> {
+async function respondWithTags(v1: V1, toEntry: (tag: Tag) => unknown): Promise<CompatResponse> {
   const tags = await readAll(v1, tagListResponse, "/v1/tags");
   const pagination = paginationOf(1, Math.max(1, tags.length), tags.length, tags.length);
   return toJson(200, { tags: { data: tags.map(toEntry), pagination } });
 }
 
-function listTagStats(v1: V1): Promise<Answer> {
-  return answerTags(v1, ({ name, links, clicks }) => ({
+function listTagStats(v1: V1): Promise<CompatResponse> {
+  return respondWithTags(v1, ({ name, links, clicks }) => ({
     tag: name,
     shortUrlsCount: links,
     visitsSummary: toSummary(clicks ?? 0),
@@ -345,7 +345,7 @@ async function finish(change: (again: boolean) => Promise<{ done: boolean }>): P
   throw new ApiError("unavailable", "The tag is on very many links: repeat the request.");
 }
 
-async function renameTag(v1: V1): Promise<Answer> {
+async function renameTag(v1: V1): Promise<CompatResponse> {
   const { oldName, newName } = await v1.readBody(
     z.object({ oldName: z.string().max(TAG_LENGTH_MAX), newName: z.string() }),
   );
@@ -360,7 +360,7 @@ async function renameTag(v1: V1): Promise<Answer> {
 
 const tagPath = (name: string): string => `/v1/tags/${encodeURIComponent(name)}`;
 
-async function deleteTags(v1: V1): Promise<Answer> {
+async function deleteTags(v1: V1): Promise<CompatResponse> {
   const names = v1.url.searchParams.getAll("tags[]");
   if (names.length > PAGES_MAX) throw invalidField("tags", `must be ${PAGES_MAX} at most`);
   for (const name of names) await finish(() => v1.send(progressResponse, "DELETE", tagPath(name)));
@@ -382,7 +382,7 @@ const toRedirects = ({ root_url, not_found_url }: Redirects) => ({
   invalidShortUrlRedirect: not_found_url ?? null,
 });
 
-async function listDomains(v1: V1): Promise<Answer> {
+async function listDomains(v1: V1): Promise<CompatResponse> {
   const toDomain = (domain: string, isDefault: boolean, redirects: Redirects) => ({
     domain,
     isDefault,
@@ -400,7 +400,7 @@ const redirectsBody = z.object({
   regular404Redirect: z.null("must be null: invalidShortUrlRedirect is for all paths").optional(),
 });
 
-async function setRedirects(v1: V1): Promise<Answer> {
+async function setRedirects(v1: V1): Promise<CompatResponse> {
   const body = await v1.readBody(redirectsBody);
   const found = (await findDomains(v1)).find(({ domain }) => domain === body.domain);
   if (found === undefined) throw notFound("domain");
@@ -413,19 +413,24 @@ async function setRedirects(v1: V1): Promise<Answer> {
 
 // ---- Errors
 
-async function refuseMercure(v1: V1): Promise<Answer> {
+async function refuseMercure(v1: V1): Promise<CompatResponse> {
   await v1.requireKey();
   return toProblem(501, "mercure-not-configured", "There is no Mercure hub.");
 }
 
 /** A problem, whose title is its type in words. */
-function toProblem(status: number, type: string, detail: string, more: object = {}): Answer {
+function toProblem(
+  status: number,
+  type: string,
+  detail: string,
+  more: object = {},
+): CompatResponse {
   const title = type.charAt(0).toUpperCase() + type.slice(1).replaceAll("-", " ");
   const problem = { type: `https://shlink.io/api/error/${type}`, title, detail, status, ...more };
   return toJson(status, problem, "application/problem+json");
 }
 
-function toFailed({ request, url }: V1, failure: Failure): Answer {
+function toFailed({ request, url }: V1, failure: Failure): CompatResponse {
   const { code } = failure.error;
   const { field, message } = describe(failure, NAMES);
   const [, resource = ""] = /^([\w-]+)/.exec(url.pathname.replace(ROOT, "")) ?? [];

@@ -18,11 +18,12 @@ import { fullLink, linkListResponse } from "../links/responses.ts";
 export interface CompatibleApi {
   /** Whether a path is one of this API's. */
   serves(path: string): boolean;
-  /** Answers a request in the product's shape, also one that is refused. */
-  answer(v1: V1): Promise<Answer>;
+  /** Responds to a request in the product's shape, also to one that is refused. */
+  respond(v1: V1): Promise<CompatResponse>;
 }
 
-export type Answer = { status: number; type: string; body: string };
+/** A response in the shape of another product. */
+export type CompatResponse = { status: number; type: string; body: string };
 
 /** The framework's types do not state that a handler turns a request into a response. */
 export type Handle = (request: unknown) => unknown;
@@ -68,9 +69,9 @@ export class V1 {
   readonly #handle: Handle;
   readonly #headers: Headers;
   /** Headers of the last response: the limits, the request's id, and those of CORS. */
-  #answered = new Headers();
+  #responseHeaders = new Headers();
 
-  /** `handle` answers a request of `/v1`. */
+  /** `handle` responds to a request of `/v1`. */
   constructor(
     request: Request,
     { url, shortUrl, authenticator }: { url: URL; shortUrl: string; authenticator: Authenticator },
@@ -148,9 +149,9 @@ export class V1 {
     if (body !== undefined) headers.set("content-type", "application/json");
     const init = { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) };
     const response = await this.#forward(path, init);
-    const answer: unknown = await response.json();
-    if (response.ok) return schema.parse(answer);
-    throw new Failure(response.status, errorResponse.parse(answer).error);
+    const content: unknown = await response.json();
+    if (response.ok) return schema.parse(content);
+    throw new Failure(response.status, errorResponse.parse(content).error);
   }
 
   /** The link with an alias on a domain, by default on the service's own. */
@@ -174,14 +175,14 @@ export class V1 {
     return new Failure(response.status, errorResponse.parse(await response.json()).error);
   }
 
-  /** The answer to a browser that asks whether a page of another origin may call. */
+  /** The response to a browser that asks whether a page of another origin may call. */
   preflight(): Promise<Response> {
     return this.#forward("/v1/links", { method: "OPTIONS", headers: this.#headers });
   }
 
   /** The response to the client, with what `/v1` has said of limits and of the request. */
-  respond({ status, type, body }: Answer): Response {
-    const headers = new Headers(this.#answered);
+  respond({ status, type, body }: CompatResponse): Response {
+    const headers = new Headers(this.#responseHeaders);
     for (const name of OF_BODY) headers.delete(name);
     if (body === "") return new Response(null, { status, headers });
     headers.set("content-type", type);
@@ -192,13 +193,17 @@ export class V1 {
     const request = new ForwardedRequest(this.request, path, init, refusal);
     const response = await this.#handle(request);
     if (!(response instanceof Response)) throw new Error("A request has no response.");
-    this.#answered = response.headers;
+    this.#responseHeaders = response.headers;
     return response;
   }
 }
 
-/** An answer in JSON. */
-export const toJson = (status: number, value: object, type = "application/json"): Answer => ({
+/** A response in JSON. */
+export const toJson = (
+  status: number,
+  value: object,
+  type = "application/json",
+): CompatResponse => ({
   status,
   type,
   body: JSON.stringify(value),

@@ -1,6 +1,6 @@
 /**
- * The API of YOURLS 1.9, `/yourls-api.php`: parameters in the query or a form, answers in XML, JSON
- * or as plain text (https://docs.yourls.org/guide/advanced/api).
+ * The API of YOURLS 1.9, `/yourls-api.php`: parameters in the query or a form, responses in XML,
+ * JSON or as plain text (https://docs.yourls.org/guide/advanced/api).
  */
 import * as z from "zod";
 
@@ -9,11 +9,11 @@ import { ApiError, invalidField } from "../http/errors.ts";
 import { readBody } from "../http/json-body.ts";
 import { readQuery } from "../http/query.ts";
 import { linkListResponse, linkResponse } from "../links/responses.ts";
-import { type Answer, type CompatibleApi, type Failure, toJson, type V1 } from "./v1.ts";
+import { type CompatibleApi, type CompatResponse, type Failure, toJson, type V1 } from "./v1.ts";
 
 const PATH = "/yourls-api.php";
 
-/** The versions of YOURLS and of its tables whose answers these are. */
+/** The versions of YOURLS and of its tables whose responses these are. */
 const VERSION = "1.9.2";
 const DB_VERSION = "507";
 
@@ -23,19 +23,19 @@ const FORM_BYTES_MAX = 64 * 1024;
 /** Maximum fields of a form: without a bound, parsing it costs more than reading it. */
 const FIELDS_MAX = 200;
 
-/** Maximum links in one answer. */
+/** Maximum links in one response. */
 const LINKS_MAX = 100;
 
 /** Parameters that are not blank. */
 type Fields = ReadonlyMap<string, string>;
 
-/** An answer, whose `simple` is the plain text of it. */
+/** The content of a response; `simple` is the plain text of it. */
 type Result = { statusCode: number; simple: string } & Record<string, unknown>;
 
 export const yourls: CompatibleApi = {
   serves: (path) => path === PATH,
 
-  async answer(v1) {
+  async respond(v1) {
     let fields: Fields = new Map(v1.url.searchParams);
     try {
       fields = await readFields(v1.request);
@@ -43,9 +43,9 @@ export const yourls: CompatibleApi = {
       const act = ACTIONS.get(fields.get("action") ?? "");
       if (act === undefined)
         throw new ApiError("invalid_request", 'Unknown or missing "action" parameter.');
-      return toAnswer(fields, await act(v1, fields));
+      return toResponse(fields, await act(v1, fields));
     } catch (error) {
-      return toAnswer(fields, toFailed(fields, await v1.explain(error)));
+      return toResponse(fields, toFailed(fields, await v1.explain(error)));
     }
   },
 };
@@ -223,7 +223,7 @@ function numberOf(fields: Fields, name: string, fallback: number): number {
   return Number(text) || fallback;
 }
 
-/** The codes of YOURLS for what a tool may have an answer to. */
+/** The codes of YOURLS for the errors that a tool may handle. */
 const CODES: ReadonlyMap<string, string> = new Map([
   ["invalid_url", "error:nourl"],
   ["invalid_alias", "error:keyword"],
@@ -244,7 +244,7 @@ function toFailed(fields: Fields, { status, error }: Failure): Result {
   };
 }
 
-function toAnswer(fields: Fields, { simple, ...result }: Result): Answer {
+function toResponse(fields: Fields, { simple, ...result }: Result): CompatResponse {
   const status = result.statusCode;
   const format = fields.get("format") ?? "xml";
   if (format.startsWith("json")) return toJson(status, result);
@@ -261,7 +261,7 @@ const toElements = (value: object): string =>
     .map(([name, content]) => `<${name}>${toContent(content)}</${name}>\n`)
     .join("");
 
-/** An answer has texts, numbers, and objects of them. */
+/** A response has texts, numbers, and objects of them. */
 const toContent = (content: unknown): string =>
   typeof content === "object" && content !== null
     ? toElements(content)

@@ -179,16 +179,17 @@ export const unsubscribeRoutes = (auth: AccessPlugin, unsubscriber: Unsubscriber
       },
     );
 
-type Answer = "question" | "done" | "invalid";
+/** What a page says: the form (`question`), or what came of it. */
+type Outcome = "question" | "done" | "invalid";
 
 /** The texts in a language by its code; English for others. */
 const textsIn = inEachLanguage((code, { reports }) => textsOf(code, reports.unsubscribe));
 
-const respond = (request: Request, set: ResponseSettings, answer: Answer): Response =>
-  sendCard(request, set, answer === "invalid" ? 404 : 200, (code) => {
+const respond = (request: Request, set: ResponseSettings, outcome: Outcome): Response =>
+  sendCard(request, set, outcome === "invalid" ? 404 : 200, (code) => {
     const { title, submit, ...texts } = textsIn(code);
     const form = `<form method="post"><button type="submit" class="button">${Bun.escapeHTML(submit())}</button></form>`;
-    const content = `<p role="status">${Bun.escapeHTML(texts[answer]())}</p>
-${answer === "question" ? form : ""}`;
+    const content = `<p role="status">${Bun.escapeHTML(texts[outcome]())}</p>
+${outcome === "question" ? form : ""}`;
     return { title: title(), content };
   });

@@ -68,16 +68,22 @@ const STATUSES = {
   done: 200,
 } as const;
 
-type Answer = keyof typeof STATUSES;
+/** What a page says: the form (`question`), or what came of it. */
+type Outcome = keyof typeof STATUSES;
 
 /** The texts in a language by its code; English for others. */
 const textsIn = inEachLanguage((code, { report_link }) => textsOf(code, report_link));
 
 /** `url` is that of the link, if the page has the form. */
-const respond = (request: Request, set: ResponseSettings, answer: Answer, url?: string): Response =>
-  sendCard(request, set, STATUSES[answer], (code) => {
+const respond = (
+  request: Request,
+  set: ResponseSettings,
+  outcome: Outcome,
+  url?: string,
+): Response =>
+  sendCard(request, set, STATUSES[outcome], (code) => {
     const { title, ...texts } = textsIn(code);
-    const role = answer === "question" ? "" : ` role="${answer === "done" ? "status" : "alert"}"`;
+    const role = outcome === "question" ? "" : ` role="${outcome === "done" ? "status" : "alert"}"`;
     const form =
       url === undefined
         ? ""
@@ -90,6 +96,6 @@ const respond = (request: Request, set: ResponseSettings, answer: Answer, url?: 
 </form>`;
     return {
       title: title(),
-      content: `<p${role}>${Bun.escapeHTML(texts[answer]())}</p>\n${form}`,
+      content: `<p${role}>${Bun.escapeHTML(texts[outcome]())}</p>\n${form}`,
     };
   });
