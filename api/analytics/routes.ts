@@ -1,6 +1,6 @@
 /**
- * Routes of analytics. Most are about a link, `/v1/analytics/:link_id/…`, and about all links of the
- * account, `/v1/analytics/…`; they are defined once for both.
+ * Routes of analytics. Most are about a link, `/v1/analytics/:link_id/…`, and about all links of
+ * the account, `/v1/analytics/…`; they are defined once for both.
  */
 import { Elysia } from "elysia";
 import * as z from "zod";

@@ -96,7 +96,7 @@ export const reportRoutes = (
         detail: {
           operationId: "updateReport",
           summary: "Change a report",
-          description: `Changes the fields that the body has: also to pause the report, and to continue. ${NEEDS_READER}`,
+          description: `Changes the fields that the body has; \`status\` pauses the report, or continues it. ${NEEDS_READER}`,
         },
       },
     )

@@ -94,7 +94,7 @@ export const webhookRoutes = (
           operationId: "updateWebhook",
           summary: "Change a webhook",
           description:
-            "Changes the fields that the body has: also to pause the webhook, and to continue. What was not delivered meanwhile is delivered then, as far as events are still kept.",
+            "Changes the fields that the body has; `status` pauses the webhook, or continues it. Events that were not delivered meanwhile are delivered then, as far as they are still kept.",
         },
       },
     )
@@ -132,7 +132,7 @@ export const webhookRoutes = (
           operationId: "rotateWebhookSecret",
           summary: "Rotate the secret of a webhook",
           description:
-            "Only this response contains the new secret. For 24 hours deliveries are signed with both secrets; one before them is no longer valid.",
+            "Only this response contains the new secret. For 24 hours deliveries are signed with it and with the one before it; older ones are no longer valid.",
         },
       },
     )
@@ -210,7 +210,7 @@ const deliveryRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
           operationId: "retryWebhookDelivery",
           summary: "Retry a delivery",
           description:
-            "Delivers the event now, whatever came of it before. `conflict` unless the webhook is active.",
+            "Delivers the event now, whatever the result of earlier attempts. `conflict` unless the webhook is active.",
         },
       },
     );

@@ -50,7 +50,7 @@ export class Reports {
   }
 
   /**
-   * Changes a report, also to pause it and to continue. Fields that are left out stay as they are.
+   * Changes a report, also to pause or continue it. Fields that are left out stay as they are.
    *
    * @throws ShorthopError `not_found`, `forbidden`, `invalid_request`.
    * @example

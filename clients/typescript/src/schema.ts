@@ -934,7 +934,7 @@ export interface paths {
     head?: never;
     /**
      * Change a report
-     * @description Changes the fields that the body has: also to pause the report, and to continue. Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.
+     * @description Changes the fields that the body has; `status` pauses the report, or continues it. Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.
      *
      *     Requires the scope `reports:write`.
      */
@@ -1324,7 +1324,7 @@ export interface paths {
     head?: never;
     /**
      * Change a webhook
-     * @description Changes the fields that the body has: also to pause the webhook, and to continue. What was not delivered meanwhile is delivered then, as far as events are still kept.
+     * @description Changes the fields that the body has; `status` pauses the webhook, or continues it. Events that were not delivered meanwhile are delivered then, as far as they are still kept.
      *
      *     Requires the scope `webhooks:write`.
      */
@@ -1364,7 +1364,7 @@ export interface paths {
     put?: never;
     /**
      * Retry a delivery
-     * @description Delivers the event now, whatever came of it before. `conflict` unless the webhook is active.
+     * @description Delivers the event now, whatever the result of earlier attempts. `conflict` unless the webhook is active.
      *
      *     Requires the scope `webhooks:write`.
      */
@@ -1408,7 +1408,7 @@ export interface paths {
     put?: never;
     /**
      * Rotate the secret of a webhook
-     * @description Only this response contains the new secret. For 24 hours deliveries are signed with both secrets; one before them is no longer valid.
+     * @description Only this response contains the new secret. For 24 hours deliveries are signed with it and with the one before it; older ones are no longer valid.
      *
      *     Requires the scope `webhooks:write`.
      */

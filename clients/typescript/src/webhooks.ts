@@ -48,7 +48,7 @@ export class Webhooks {
   }
 
   /**
-   * Changes a webhook, also to pause it and to continue. Fields that are left out stay as they are.
+   * Changes a webhook, also to pause or continue it. Fields that are left out stay as they are.
    *
    * @throws ShorthopError `not_found`, `invalid_url`, `invalid_request`.
    * @example
@@ -113,7 +113,7 @@ export class Webhooks {
   }
 
   /**
-   * Makes a delivery now, whatever came of it before.
+   * Makes a delivery now, whatever the result of earlier attempts.
    *
    * @throws ShorthopError `not_found`, `conflict` unless the webhook is active.
    * @example
