@@ -86,8 +86,10 @@ export class FollowedLinks {
   readonly #taken: string;
   readonly #others: readonly OtherLink[];
   /** The numbers of acknowledged changes and of deletions, by alias. */
-  readonly #acknowledged = new Map<string, number>();
-  readonly #deleted = new Map<string, number>();
+  #acknowledged = new Map<string, number>();
+  #deleted = new Map<string, number>();
+  /** Links whose deletion PostgreSQL has lost. */
+  readonly #undeleted = new Set<string>();
   /** Acknowledged changes of all time. */
   #acknowledgedCount = 0;
   readonly #seen = new Map<string, Seen>();
@@ -163,6 +165,7 @@ export class FollowedLinks {
     this.#changing = true;
     this.#problems = [];
     this.#seen.clear();
+    this.#undeleted.clear();
     this.#wentBack = false;
     this.unavailable = 0;
     this.undecided = 0;
@@ -239,22 +242,19 @@ export class FollowedLinks {
 
   /**
    * Returns a function for when PostgreSQL comes back as it is now: each host may go back once, and
-   * links that were deleted since may come back.
+   * links that were deleted since come back. A host may not have learned of such a deletion.
    */
   remember(): () => void {
-    const deleted = new Map(this.#deleted);
+    const [acknowledged, deleted] = [new Map(this.#acknowledged), new Map(this.#deleted)];
     return () => {
-      for (const [alias, number] of this.#deleted)
-        for (const name of this.#names)
-          this.#seen.set(`${name} ${alias}`, { number, mayGoBack: true, answers: [] });
+      for (const alias of this.#deleted.keys()) if (!deleted.has(alias)) this.#undeleted.add(alias);
       for (const seen of this.#seen.values()) {
         seen.mayGoBack = true;
         noteAnswer(seen, "may go back");
       }
       this.#wentBack = true;
-      this.#acknowledged.clear();
-      this.#deleted.clear();
-      for (const [alias, number] of deleted) this.#deleted.set(alias, number);
+      this.#acknowledged = acknowledged;
+      this.#deleted = deleted;
     };
   }
 
@@ -366,18 +366,14 @@ export class FollowedLinks {
       else this.undecided++;
     }
     if (response === undefined || ![302, 404].includes(response.status)) return;
-    const isGone = response.status === 404;
+    const key = `${name} ${alias}`;
+    if (response.status === 302) return this.#note(key, numberIn(response.headers.get("location")));
     const gone = deletion ?? this.#deleted.get(alias);
-    if (isGone && gone === undefined) {
-      const { mayGoBack = false } = this.#seen.get(`${name} ${alias}`) ?? {};
-      // It was deleted, and PostgreSQL has lost that.
-      if (!mayGoBack) this.#problems.push(`${name}: ${alias} is 404`);
-      return;
-    }
-    this.#note(
-      `${name} ${alias}`,
-      isGone ? (gone ?? 0) : numberIn(response.headers.get("location")),
-    );
+    if (gone !== undefined) return this.#note(key, gone);
+    const { mayGoBack } = this.#seen.get(key) ?? { mayGoBack: this.#wentBack };
+    // Wherever it leads afterwards is older.
+    if (mayGoBack && this.#undeleted.has(alias)) this.#note(key, Infinity);
+    else this.#problems.push(`${name}: ${alias} is 404`);
   }
 
   #note(key: string, number: number): void {
@@ -386,7 +382,9 @@ export class FollowedLinks {
     this.#seen.set(key, seen);
     if (number !== seen.number) noteAnswer(seen, number);
     if (number < seen.number && !seen.mayGoBack)
-      this.#problems.push(`${key} is at ${number} after ${seen.number}: ${seen.answers.join(", ")}`);
+      this.#problems.push(
+        `${key} is at ${number} after ${seen.number}: ${seen.answers.join(", ")}`,
+      );
     if (number < seen.number) seen.mayGoBack = false;
     seen.number = number;
   }

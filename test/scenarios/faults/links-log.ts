@@ -66,7 +66,7 @@ type Return = {
   paused?: (resume: () => void) => Promise<void>;
 };
 
-/** Stores come back. All hosts have seen what is lost. */
+/** Stores come back. Hosts have seen what is lost, but perhaps the last of it. */
 async function comeBack(
   hosts: TwoHosts,
   settings: RunSettings,
