@@ -4,6 +4,8 @@
  * for changes in the store by itself. Memory has what the store has: a store that replaces another
  * one replaces all of memory, once it has all links.
  */
+import { SQLiteError } from "bun:sqlite";
+
 import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
@@ -235,7 +237,8 @@ export class HostLinks {
       else if (notice) domains.apply(domain, record);
       else cache.put(record);
     } catch (error) {
-      if (isDamage(error)) throw error;
+      // The store is opened again then, and the change repeated.
+      if (isDamage(error) || error instanceof SQLiteError) throw error;
       this.#failed++;
       this.#failedLog.error("failed", error);
     }

@@ -161,11 +161,11 @@ export class HostLog {
       if (error instanceof BrokenSnapshotError) this.#drop(snapshot.name);
       throw error;
     });
-    if (await this.#waitForHead(candidate)) {
-      await this.#swap(candidate);
-      return POLL_MS;
+    try {
+      if (await this.#swapAtHead(candidate)) return POLL_MS;
+    } finally {
+      if (candidate !== this.#current) await remove(candidate);
     }
-    await remove(candidate);
     if (candidate.hasFailed) throw new NoRoomError("A snapshot's store is not written.");
     if (!this.#isStopped) this.#drop(snapshot.name);
     return POLL_MS;
@@ -220,21 +220,26 @@ export class HostLog {
     return follower;
   }
 
-  /** Whether a snapshot's store may replace the host's, as it is at the head. */
-  async #waitForHead(follower: LogFollower): Promise<boolean> {
+  /** Replaces the host's store by a snapshot's once that is at the head; false if it is of no use. */
+  async #swapAtHead(follower: LogFollower): Promise<boolean> {
     const { store } = follower;
     while (!this.#isStopped && lacksEntries(this.state) && !follower.hasFailed) {
       const candidate = { store: store.state, hasEnd: follower.hasAwaited };
       // Until all of the tail was read, an end that is not new is that of a part of it.
       const isRead = follower.end?.isNew === true || store.state.pending === 0;
       const verdict = judgeCandidate(candidate, this.state, isRead ? follower.end : undefined);
-      if (verdict !== "follow") return verdict === "swap";
+      if (verdict === "drop") return false;
+      if (verdict === "swap") {
+        await this.#swap(follower);
+        return true;
+      }
       this.#waitFor(`a snapshot was read, and ${store.state.pending} changes are to follow`);
       await Bun.sleep(POLL_MS);
     }
     return false;
   }
 
+  /** In the turn of the verdict: the store of before must not be written further than that. */
   async #swap(candidate: LogFollower): Promise<void> {
     const before = this.#current;
     setCurrentFolder(this.#dir, basename(candidate.store.dir));

@@ -128,7 +128,7 @@ export class LogFollower {
     return this.#hasFailed;
   }
 
-  /** Ends after the transaction that is being written, and closes the store. */
+  /** Writes nothing more from the call on, and closes the store. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#pull?.stop();
@@ -295,6 +295,7 @@ export class LogFollower {
   }
 
   #flush(): void {
+    if (this.#isStopped) return;
     if (this.#changes.length === 0 && this.#state === this.store.state) return;
     try {
       this.store.write(this.#changes, this.#state);
