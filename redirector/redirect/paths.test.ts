@@ -77,7 +77,8 @@ const GLUED = String.raw`
   /abc%E2%80%8B /abc%E2%80%9D /abc's /abc%E2%80%99s /abc%EF%BF%BC /abc%2520 /abc&utm_source=x
   /abc&amp;utm_source=x /abc%3Futm_source=x /abc%23top /abc\n //abc ///abc //abc. /%20abc
   /%E2%80%8Babc /(abc) /%E2%80%9Cabc%E2%80%9D /abc// /abc/. /abc/) /abc/%20 /abc/&utm_source=x
-  /abc|sho.rt/abc> /abc%7Csho.rt/abc`;
+  /abc|sho.rt/abc> /abc%7Csho.rt/abc /abc%EF%BC%88%E5%88%86%E4%BA%AB /abc%E3%80%8A%E4%B8%80%E3%80%8B%E4%BA%9A
+  /abc%E3%80%82%E6%AC%A2%E8%BF%8E /abc%EF%BC%8Cdef`;
 
 describe("what is glued to a short URL", () => {
   test.each([...GLUED.trim().split(/\s+/), "/abc\u2026", "/abc\u200b"])(
@@ -93,6 +94,7 @@ describe("what is glued to a short URL", () => {
   test.each([
     ..."/abc.html /abc%C3%9F /abc%2561 /abc%252Ddef /abc,def /abc/def /.abc /-abc".split(" "),
     "/abc%F0%9F%98%80",
+    "/abc%E7%9A%84",
     `/${"a".repeat(65)}.`,
     "/.",
     "/%20",
