@@ -117,16 +117,20 @@ type Delimiter = (typeof DELIMITERS)[number];
 /** Excel names the delimiter in a first line of its own, such as `sep=;`. */
 const SEPARATOR_LINE = /^sep=(?<delimiter>[,;\t|])\n/i;
 
-/** Parses a file whose first row has the names of its columns. */
+/** Rows without text before the header: sheets do not always begin in their first row. */
+const EMPTY_ROWS = /^(?:[,;\t| ]*\n)+/;
+
+/** Parses a file whose first row with any text has the names of its columns. */
 function parseRows(source: string): FileTable | Failed {
   const whole = source.replaceAll(/\r\n?/g, "\n");
   const named = SEPARATOR_LINE.exec(whole);
-  const text = named === null ? whole : whole.slice(named[0].length);
+  const sheet = named === null ? whole : whole.slice(named[0].length);
+  const text = sheet.replace(EMPTY_ROWS, "");
   const delimiter =
     DELIMITERS.find((one) => one === named?.groups?.["delimiter"]) ?? findDelimiter(text);
   // One row beyond the header and the maximum shows that there are too many.
   const { data, errors } = parse(text, delimiter, ROWS_MAX + 2);
-  const skipped = named === null ? 0 : 1;
+  const skipped = whole.slice(0, whole.length - text.length).split("\n").length - 1;
   const [error] = errors;
   if (error !== undefined) {
     return { problem: { kind: "quote", values: { row: (error.row ?? 0) + 1 + skipped } } };

@@ -293,6 +293,13 @@ describe("a row", () => {
     expect(outcomes(items)).toEqual([{ url: URL_A, title: "two lines" }, "invalid_url"]);
   });
 
+  test("keeps its number also if rows before the header are empty", () => {
+    for (const before of ["\n\n", ";;\n \n", "sep=;\n;\n"]) {
+      const [item] = plan(`${before}url;title\n${URL_A};Title\n`);
+      expect(item).toMatchObject({ row: 4, link: { url: URL_A, title: "Title" } });
+    }
+  });
+
   test("has its tags by the separator of its service, or of the file", () => {
     const shlink = `shortCode,longUrl,tags\na,${URL_A},"x,y|z"\n`;
     expect(plan(shlink)[0]?.link.tags).toEqual(["x,y", "z"]);
