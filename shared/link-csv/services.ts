@@ -182,6 +182,7 @@ const NAMES: readonly FieldNames[] = [
   ["tags", ["tags", "tag", "labels"]],
   ["archived", ["archived", "isarchived", "hidden"]],
   ["status", ["status", "state"]],
+  ["disabled", ["disabled", "isdisabled", "banned"]],
   [
     "expires_at",
     ["expiresat", "expiresatdate", "validuntil", "expirein", "expirationdate", "expires", "expiry"],

@@ -160,6 +160,11 @@ describe("a link's state", () => {
     expect(outcomes(plan(bitly(status)))).toEqual([expected]);
   });
 
+  test.each(["disabled", "is_disabled", "banned"])("%s stays off", (name) => {
+    const csv = `short_url,long_url,${name}\na,${URL_A},1\nb,${URL_A},0\n`;
+    expect(plan(csv).map(({ link }) => link.disabled)).toEqual([true, undefined]);
+  });
+
   test("archived is kept, or the link is left out if one asks for it", () => {
     const csv = `Short link,Destination URL,Archived\nhttps://dub.sh/a,${URL_A},Yes\nhttps://dub.sh/b,${URL_A},No\n`;
     const [archived, live] = [
