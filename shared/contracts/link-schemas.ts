@@ -56,16 +56,25 @@ const utmValue = (name: UtmName) =>
     .transform((value) => (value === "" ? undefined : value))
     .optional();
 
-export const tag = nameInPath(plainText(TAG_LENGTH_MAX).trim());
+export const tag = nameInPath(plainText(TAG_LENGTH_MAX).overwrite(trimInvisible));
+
+/** A text in which nobody sees anything is none. */
+const blankToNull = (text: string | null): string | null =>
+  text === null || trimInvisible(text) === "" ? null : text;
 
 /** Fields that are optional both in creating and in updating a link. */
 const optionalFields = {
-  title: plainText(TITLE_LENGTH_MAX).nullish().meta(titleMeta),
+  title: plainText(TITLE_LENGTH_MAX)
+    .nullable()
+    // Before the transformation, because the input is documented.
+    .meta(titleMeta)
+    .transform(blankToNull)
+    .optional(),
   notes: linesOfText(NOTES_LENGTH_MAX)
     .nullable()
     // Before the transformation, because the input is documented.
     .meta(notesMeta)
-    .transform((text) => (text?.trim() === "" ? null : text))
+    .transform(blankToNull)
     .optional(),
   expires_at: instant.nullish().meta({
     description: "In the future; null for no expiry.",

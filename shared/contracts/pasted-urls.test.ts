@@ -43,6 +43,24 @@ test.each([
   expect(updateLinkBody.parse({ utm_term: value }).utm_term).toBe(expected as never);
 });
 
+test.each([
+  ["nothing", "", null],
+  ["blanks", "  ", null],
+  ["invisible characters", "\u200b", null],
+  ["text", " Sale ", " Sale "],
+])("a title or notes of %s", (_what, value, expected) => {
+  const url = "https://example.com/";
+  const fields = { title: value, notes: value };
+  for (const body of [newLinkBody.parse({ ...fields, url }), updateLinkBody.parse(fields)])
+    expect([body.title, body.notes]).toEqual([expected, expected]);
+});
+
+test("a tag loses what nobody sees at its ends, so that it stays one tag", () => {
+  const tags = [" sale", "sale\u200b", "\ufeffsale"];
+  expect(updateLinkBody.parse({ tags }).tags).toEqual(["sale"]);
+  expect(updateLinkBody.safeParse({ tags: ["\u200b"] }).success).toBe(false);
+});
+
 test("a field that is null is as off as one that was not sent", () => {
   const url = "https://example.com/";
   const fields = {
