@@ -434,6 +434,25 @@ describe("deleting many links", () => {
   });
 });
 
+test("the service's own domain is the same by its name as left out", async () => {
+  const owner = await postgres.addWriter();
+  const rows = ["sho.rt", "SHO.RT.", " sho.rt "].map((domain) => ({ url, domain }));
+  const created = await create(owner, [...rows, { url, alias: "help", domain: "sho.rt" }]);
+  expect(rows.map((_, index) => linkOf(created, index).domain_host)).toEqual([null, null, null]);
+  expect(outcomesOf(created).at(-1)).toBe("invalid_alias");
+  const { id } = linkOf(created);
+  const moved = await postgres.links.updateMany(owner, [
+    { id: encodeId("link", id), domain: "sho.rt" },
+  ]);
+  expect(linkOf(moved).domain_host).toBeNull();
+  for (const domain of ["sho.rt", null])
+    expect(
+      (await upsertLink(postgres.links, owner, "mine", { url, domain })).link.domain_host,
+    ).toBeNull();
+  const [foreign] = (await create(owner, [{ url, domain: "other.example.com" }])).results;
+  expect(foreign).toMatchObject({ error: { reason: "invalid_request", param: "domain" } });
+});
+
 describe("a link that cannot be created at once", () => {
   test("because its domain was removed meanwhile fails alone, and consumes nothing", async () => {
     const owner = await postgres.addWriter();

@@ -2,7 +2,6 @@
 import type * as z from "zod";
 
 import { ALIAS_BYTES_MAX } from "../../shared/contracts/alias.ts";
-import { toAsciiHost } from "../../shared/contracts/host-names.ts";
 import { updateLinkBody } from "../../shared/contracts/link-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type { DomainService } from "../domains/service.ts";
@@ -12,6 +11,7 @@ import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { type DestinationRules, requireDestination } from "./destinations.ts";
+import { toHost } from "./listing/filter.ts";
 import {
   type CreateLinkBody,
   type LinkRow,
@@ -92,15 +92,15 @@ export class LinkPreparation {
 
   /** Throws `invalid_request` for a domain that the owner's links cannot have at present. */
   async requireDomain(owner: AccountScope, { domain }: CreateLinkBody): Promise<void> {
-    await findPlace(this.#domains, owner, domain ?? null);
+    await findPlace(this.#domains, owner, toCustomDomain(domain, this.#rules));
   }
 
   async #prepareLink(owner: Author, id: Uuid, body: CreateLinkBody): Promise<PreparedLink> {
     const created_at = new Date();
+    const domain = toCustomDomain(body.domain, this.#rules);
     const [, place, destination, settings, expires_at] = await checkAll([
-      () =>
-        typeof body.alias === "string" ? requireAlias(body.alias, body.domain ?? null) : undefined,
-      () => findPlace(this.#domains, owner, body.domain ?? null),
+      () => (typeof body.alias === "string" ? requireAlias(body.alias, domain) : undefined),
+      () => findPlace(this.#domains, owner, domain),
       () => requireDestination(body.url, this.#rules, this.#domains),
       () => prepareSettings(body, this.#rules, this.#domains),
       () => readExpiry(body, created_at),
@@ -131,7 +131,10 @@ export class LinkPreparation {
     const [settings, destination, place, , expires] = await checkAll([
       () => prepareSettings(body, this.#rules, this.#domains),
       () => (url === undefined ? undefined : requireDestination(url, this.#rules, this.#domains)),
-      () => (domain === undefined ? undefined : findPlace(this.#domains, owner, domain)),
+      () =>
+        domain === undefined
+          ? undefined
+          : findPlace(this.#domains, owner, toCustomDomain(domain, this.#rules)),
       // Its reserved words are refused by `applyChange`.
       () => (alias === undefined ? undefined : requireAlias(alias, "")),
       () => futureInstant("expires_at", expires_at, new Date()),
@@ -155,6 +158,15 @@ export class LinkPreparation {
       ? await this.#passwords.hashForLink(accountId, password)
       : null;
   }
+}
+
+/** The custom domain that a request names; null for the service's own, named or left out. */
+function toCustomDomain(
+  domain: string | null | undefined,
+  { shortUrl, ownHosts }: DestinationRules,
+): string | null {
+  const host = typeof domain === "string" ? toHost(domain, shortUrl) : null;
+  return host === null || ownHosts.has(host) ? null : host;
 }
 
 /**
@@ -242,8 +254,9 @@ const hostOf = (url: string): string => new URL(url).host;
 export function replaceBy(
   { domain, alias, ...fields }: UpsertLinkBody,
   existing: LinkRow,
+  rules: DestinationRules,
 ): UpdateLinkBody {
-  if (typeof domain === "string" && toAsciiHost(domain) !== existing.domain_host) {
+  if (typeof domain === "string" && toCustomDomain(domain, rules) !== existing.domain_host) {
     throw invalidField("domain", "cannot be changed");
   }
   return {

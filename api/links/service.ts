@@ -242,7 +242,7 @@ export class LinkService {
       const existing = await this.#readExternal(owner, externalId);
       try {
         if (existing !== undefined) {
-          const change = replaceBy(body, existing);
+          const change = replaceBy(body, existing, this.#rules);
           const result = await this.update(owner, existing.id, change, requireVersion);
           return { ...result, created: false };
         }

@@ -66,7 +66,7 @@ export function toFilter(
   const { url, domain, search: typed = "" } = query;
   // As titles and notes are stored. A URL is stored as it was given, with letters of either form.
   const search = composeLetters(typed);
-  const host = domain === undefined ? undefined : withoutPort(toAsciiHost(domain), shortUrl);
+  const host = domain === undefined ? undefined : toHost(domain, shortUrl);
   const filter: LinkFilter = {
     accountId: owner.accountId,
     mode: owner.mode,
@@ -116,6 +116,10 @@ function respellHosts(search: string): string | null {
   });
   return respelled.toLowerCase() === search.toLowerCase() ? null : respelled;
 }
+
+/** The host of a domain as people write it. */
+export const toHost = (domain: string, shortUrl: URL): string =>
+  withoutPort(toAsciiHost(domain), shortUrl);
 
 /** A host without the port that short URLs show. */
 export function withoutPort(host: string, { port }: URL): string {
