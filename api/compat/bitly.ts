@@ -85,12 +85,12 @@ async function actOnLink(v1: V1, path: string): Promise<CompatResponse> {
   return read === undefined ? toJson(200, toBitlink(link)) : await read(v1, link.id);
 }
 
-/** The custom domain of a host that a client names; undefined for the service's own. */
-const customDomain = (v1: V1, host: string | undefined): string | undefined =>
-  host === undefined || BITLY_DOMAINS.has(host) || v1.isOwnHost(host) ? undefined : host;
+/** The domain of a host that a client names; undefined for Bitly's, which is the service's own. */
+const toDomain = (host: string | undefined): string | undefined =>
+  host === undefined || BITLY_DOMAINS.has(host) ? undefined : host;
 
 const findLink = (v1: V1, host: string, alias: string): Promise<Link> =>
-  v1.findLink(decodePath(alias), customDomain(v1, host));
+  v1.findLink(decodePath(alias), toDomain(host));
 
 type Link = z.output<typeof linkResponse>;
 
@@ -112,7 +112,7 @@ const NAMES: Names = new Map([
 /** Returns the link that the destination has already, as Bitly does; otherwise creates one. */
 async function shorten(v1: V1): Promise<CompatResponse> {
   const { long_url, domain: host } = await v1.readBody(linkBody);
-  const domain = customDomain(v1, host);
+  const domain = toDomain(host);
   const conditions = { limit: 1, domain: domain ?? v1.shortUrl.hostname };
   const [known] = typeof long_url === "string" ? await v1.findLinksTo(long_url, conditions) : [];
   if (known !== undefined) return toJson(200, toBitlink(known));
@@ -122,7 +122,7 @@ async function shorten(v1: V1): Promise<CompatResponse> {
 
 async function create(v1: V1): Promise<CompatResponse> {
   const sent = await v1.readBody(linkBody);
-  const body = { ...toFields(sent, NAMES), domain: customDomain(v1, sent.domain) };
+  const body = { ...toFields(sent, NAMES), domain: toDomain(sent.domain) };
   return toJson(201, toBitlink(await v1.send(linkResponse, "POST", "/v1/links", body)));
 }
 

@@ -151,15 +151,12 @@ async function listShortUrls(v1: V1): Promise<CompatResponse> {
   });
 }
 
-/** The host of a domain; Shlink calls the service's own `DEFAULT`. */
-const toHost = (v1: V1, domain: string): string =>
-  domain === "DEFAULT" ? v1.shortUrl.hostname : domain;
+/** Names of the service's own domain in Shlink, which may be left out, too. */
+const OWN_DOMAIN: ReadonlySet<string> = new Set(["", "DEFAULT"]);
 
-/** The custom domain that a request names; undefined for the service's own. */
-function customDomain(v1: V1, domain: string | null | undefined): string | undefined {
-  const host = toHost(v1, domain ?? "DEFAULT");
-  return host === "" || v1.isOwnHost(host) ? undefined : host;
-}
+/** The host of a domain that a request names. */
+const toHost = (v1: V1, domain: string | null | undefined): string =>
+  domain === undefined || domain === null || OWN_DOMAIN.has(domain) ? v1.shortUrl.hostname : domain;
 
 const toShortUrl = (link: Link) => ({
   shortCode: link.alias,
@@ -207,9 +204,9 @@ const shortUrlBody = z.looseObject({
 async function createShortUrl(v1: V1): Promise<CompatResponse> {
   const body = await v1.readBody(shortUrlBody);
   const { longUrl = "", customSlug: alias, tags } = body;
-  const domain = customDomain(v1, body.domain);
+  const domain = toHost(v1, body.domain);
   if (body.findIfExists === true) {
-    const alike = { alias, tag: tags, domain: domain ?? v1.shortUrl.hostname, limit: 1 };
+    const alike = { alias, tag: tags, domain, limit: 1 };
     const [known] = await v1.findLinksTo(longUrl, alike);
     if (known !== undefined) return toJson(200, toShortUrl(known));
   }
@@ -221,7 +218,7 @@ async function createShortUrl(v1: V1): Promise<CompatResponse> {
 
 /** The link that a path and the query's domain name. */
 const findLink = (v1: V1, shortCode: string) =>
-  v1.findLink(shortCode, customDomain(v1, v1.url.searchParams.get("domain")));
+  v1.findLink(shortCode, toHost(v1, v1.url.searchParams.get("domain")));
 
 async function readShortUrl(v1: V1, shortCode: string): Promise<CompatResponse> {
   return toJson(200, toShortUrl(await findLink(v1, shortCode)));
