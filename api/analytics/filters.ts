@@ -5,7 +5,7 @@
  */
 import type * as z from "zod";
 
-import { COLUMN_FILTERS, IMPORTED, TRIGGERS } from "../../shared/contracts/analytics.ts";
+import { COLUMN_FILTERS, IMPORTED, ofEachUtm, TRIGGERS } from "../../shared/contracts/analytics.ts";
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/host-names.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue } from "../../shared/contracts/query-string.ts";
@@ -228,11 +228,7 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   domain: host,
   trigger: { parse: oneOf(TRIGGERS), problem: `must be one of ${TRIGGERS.join(", ")}` },
   imported: { parse: oneOf(IMPORTED), problem: `must be one of ${IMPORTED.join(", ")}` },
-  utm_source: utm,
-  utm_medium: utm,
-  utm_campaign: utm,
-  utm_term: utm,
-  utm_content: utm,
+  ...ofEachUtm(() => utm),
   class: { parse: oneOf(CLASSES), problem: `must be one of ${CLASSES.join(", ")}` },
 };
 

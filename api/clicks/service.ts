@@ -1,10 +1,10 @@
 /** Lists and exports single clicks, for clients with their own data warehouse. */
 import type * as z from "zod";
 
+import { ofEachUtm, type UtmName } from "../../shared/contracts/analytics.ts";
 import { component } from "../../shared/contracts/components.ts";
 import { LINK_ID } from "../../shared/contracts/examples.ts";
 import { UTM_EXAMPLES } from "../../shared/contracts/link-fields.ts";
-import type { UtmName } from "../../shared/contracts/query-string.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { analyticsQuery } from "../analytics/model.ts";
 import {
@@ -86,11 +86,7 @@ const fields = {
   host: text("The short domain that was visited.", "short.example.com"),
   trigger: text("`qr` for a scan of the link's QR code, else `link`.", "link"),
   imported: text("`yes` for a visit of another product, which was imported, else `no`.", "no"),
-  utm_source: utm("utm_source"),
-  utm_medium: utm("utm_medium"),
-  utm_campaign: utm("utm_campaign"),
-  utm_term: utm("utm_term"),
-  utm_content: utm("utm_content"),
+  ...ofEachUtm(utm),
   region_name: regionName,
 } satisfies Record<(typeof CLICK_FIELDS)[number], z.ZodString>;
 

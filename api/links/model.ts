@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { ALIAS_BYTES_MAX, normalizeAlias } from "../../shared/contracts/alias.ts";
+import { ofEachUtm, UTM_NAMES, type UtmName } from "../../shared/contracts/analytics.ts";
 import {
   CUSTOM_DOMAIN,
   KEY_ID,
@@ -20,7 +21,7 @@ import {
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
-import { toUtmValue, UTM_NAMES, type UtmName } from "../../shared/contracts/query-string.ts";
+import { toUtmValue } from "../../shared/contracts/query-string.ts";
 import { instant, searchText } from "../../shared/contracts/text-schemas.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { choice, idInPath } from "../http/common-schemas.ts";
@@ -133,11 +134,7 @@ export const linkConditions = z.object({
       description: "Only the link with this `external_id`.",
       examples: [EXTERNAL_ID_EXAMPLE],
     }),
-  utm_source: utmFilter("utm_source"),
-  utm_medium: utmFilter("utm_medium"),
-  utm_campaign: utmFilter("utm_campaign"),
-  utm_term: utmFilter("utm_term"),
-  utm_content: utmFilter("utm_content"),
+  ...ofEachUtm(utmFilter),
   created_by: z
     .string()
     .max(CREATOR_LENGTH_MAX)

@@ -1,6 +1,7 @@
 /** Links in responses: base fields first; further fields if they are set, or on request. */
 import * as z from "zod";
 
+import { ofEachUtm, type UtmName } from "../../shared/contracts/analytics.ts";
 import { component } from "../../shared/contracts/components.ts";
 import {
   KEY_ID,
@@ -17,7 +18,6 @@ import {
   UTM_EXAMPLES,
 } from "../../shared/contracts/link-fields.ts";
 import { settingsResponse } from "../../shared/contracts/link-settings.ts";
-import type { UtmName } from "../../shared/contracts/query-string.ts";
 import { encodeId } from "../../shared/ids.ts";
 import {
   count,
@@ -92,11 +92,7 @@ const querySettings = {
     "Whether the short URL's query is passed on to the destination.",
     true,
   ).optional(),
-  utm_source: utmSetting("utm_source"),
-  utm_medium: utmSetting("utm_medium"),
-  utm_campaign: utmSetting("utm_campaign"),
-  utm_term: utmSetting("utm_term"),
-  utm_content: utmSetting("utm_content"),
+  ...ofEachUtm(utmSetting),
 };
 
 const baseLink = z.object({ ...named, ...dated, ...lastClick, ...labels });
@@ -176,11 +172,7 @@ export const toFullLink = (
 
 const querySettingsOf = (row: LinkRow) => ({
   forward_query: row.forward_query,
-  utm_source: row.utm_source,
-  utm_medium: row.utm_medium,
-  utm_campaign: row.utm_campaign,
-  utm_term: row.utm_term,
-  utm_content: row.utm_content,
+  ...ofEachUtm((name) => row[name]),
 });
 
 /**

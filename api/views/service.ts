@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { ofEachUtm } from "../../shared/contracts/analytics.ts";
 import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import type { ViewKind } from "../../shared/contracts/view-schemas.ts";
 import { recordEvents } from "../events/record.ts";
@@ -71,13 +72,11 @@ export class ViewService {
   }
 }
 
-const { utm_source, utm_medium, utm_campaign, utm_term, utm_content } = newLinkBody.shape;
-
 /** Queries of analytics have the parameters that their reader understands. */
 const PARAMETERS: Readonly<Record<ViewKind, z.ZodType>> = {
   analytics: z.unknown(),
   links: linkConditions.strict(),
-  utm: z.strictObject({ utm_source, utm_medium, utm_campaign, utm_term, utm_content }),
+  utm: z.strictObject(ofEachUtm((name) => newLinkBody.shape[name])),
 };
 
 function requireParameters(kind: ViewKind, query: string): void {

@@ -13,6 +13,11 @@ export const UTM_NAMES = [
 
 export type UtmName = (typeof UTM_NAMES)[number];
 
+/** An object with a value for each UTM parameter. */
+export const ofEachUtm = <Value>(valueOf: (name: UtmName) => Value): Record<UtmName, Value> =>
+  // Object.fromEntries loses the type of the names.
+  Object.fromEntries(UTM_NAMES.map((name) => [name, valueOf(name)])) as Record<UtmName, Value>;
+
 /** A click comes from the short URL as a link, or from its QR code. */
 export const TRIGGERS = ["link", "qr"] as const;
 

@@ -2,6 +2,7 @@
 import * as z from "zod";
 
 import { ALIAS_LENGTH_MAX, normalizeAlias } from "./alias.ts";
+import { ofEachUtm, type UtmName } from "./analytics.ts";
 import { CUSTOM_DOMAIN, EXPIRES_AT, LONG_URL } from "./examples.ts";
 import {
   destination,
@@ -12,7 +13,6 @@ import {
   UTM_EXAMPLES,
 } from "./link-fields.ts";
 import { settingFlag, settingsFields } from "./link-settings.ts";
-import type { UtmName } from "./query-string.ts";
 import { exactText, instant, linesOfText, nameInPath, plainText } from "./text-schemas.ts";
 import { trimInvisible } from "./text.ts";
 
@@ -89,11 +89,7 @@ const optionalFields = {
       description: "The password that visitors must enter; null for none. Never returned.",
       examples: ["correct horse battery"],
     }),
-  utm_source: utmValue("utm_source"),
-  utm_medium: utmValue("utm_medium"),
-  utm_campaign: utmValue("utm_campaign"),
-  utm_term: utmValue("utm_term"),
-  utm_content: utmValue("utm_content"),
+  ...ofEachUtm(utmValue),
   forward_query: settingFlag({
     description: "Whether the short URL's query is passed on to the destination.",
     examples: [true],

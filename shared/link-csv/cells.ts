@@ -6,6 +6,7 @@
 import type * as z from "zod";
 
 import { decodeAliasPath } from "../contracts/alias.ts";
+import { ofEachUtm } from "../contracts/analytics.ts";
 import type { newLinkBody } from "../contracts/link-schemas.ts";
 import { normalizeInstant } from "../contracts/text-schemas.ts";
 import { ESCAPED_FORMULA } from "../contracts/text.ts";
@@ -233,11 +234,7 @@ export const SETTING_CELLS: Readonly<
   forward_path: TEXT,
   redirect_status: NUMBER,
   forward_query: FLAG,
-  utm_source: TEXT,
-  utm_medium: TEXT,
-  utm_campaign: TEXT,
-  utm_term: TEXT,
-  utm_content: TEXT,
+  ...ofEachUtm(() => TEXT),
 };
 
 /** Returns the text of a cell that was escaped because a spreadsheet would run it as a formula. */

@@ -2,7 +2,7 @@
 import { type ReactNode, useState } from "react";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
-import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
+import { ofEachUtm, UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableUrl } from "../../../../shared/contracts/host-names.ts";
 import { UTM_EXAMPLES } from "../../../../shared/contracts/link-fields.ts";
 import { newLinkBody, tag as tagRule } from "../../../../shared/contracts/link-schemas.ts";
@@ -30,7 +30,6 @@ import {
   changeTags,
   useBulkTask,
 } from "./bulk-task.tsx";
-import { ofEachUtm } from "./list-query.ts";
 
 export type BulkDialogKind = "tags" | "expiry" | "delete" | "replace" | "utm" | "move" | "password";
 

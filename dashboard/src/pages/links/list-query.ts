@@ -47,11 +47,6 @@ const UTM_LENGTH_MAX = 1_024;
 const UTM_VALUES_MAX = 20;
 const CREATOR_LENGTH_MAX = 40;
 
-/** An object with a value for each UTM parameter. */
-export const ofEachUtm = <Value>(valueOf: (name: UtmName) => Value): Record<UtmName, Value> =>
-  // Object.fromEntries loses the type of the names.
-  Object.fromEntries(UTM_NAMES.map((name) => [name, valueOf(name)])) as Record<UtmName, Value>;
-
 /** The parameters of a list that select links; the others order it and divide it into pages. */
 const CONDITIONS: readonly string[] = [
   "search",

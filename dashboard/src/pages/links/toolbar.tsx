@@ -2,7 +2,7 @@
 import { Bookmark, ListFilter, Search, X } from "lucide-react";
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 
-import { UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
+import { ofEachUtm, UTM_NAMES, type UtmName } from "../../../../shared/contracts/analytics.ts";
 import { readableHost } from "../../../../shared/contracts/host-names.ts";
 import { useActors, useDomains, useTags } from "../../data/account-lists.ts";
 import { readValue, SEARCH_LENGTH_MAX, type SearchUpdate, writeValue } from "../../data/scope.ts";
@@ -21,7 +21,6 @@ import {
   chooseStatus,
   dayOf,
   type ListQuery,
-  ofEachUtm,
   readStatus,
   removeTag,
   replaceConditions,
