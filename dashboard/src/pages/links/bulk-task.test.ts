@@ -62,7 +62,7 @@ describe("the undoing of a bulk action", () => {
       "what was changed, and only that",
       { archived: true, expires_at: "2030-01-01T00:00:00Z", tags: ["x"] },
       { archived: true, tags: ["y"], expires_at: LATER, title: "Other" },
-      { archived: false, expires_at: null, tags: [] },
+      { archived: null, expires_at: null, tags: [] },
       { archived: true, expires_at: LATER, tags: ["y"] },
     ],
     [

@@ -153,22 +153,9 @@ export function toOutcome(links: readonly Link[], entries: readonly Entry[]): Bu
   return outcome;
 }
 
-/** The values of settings that are absent while off. */
-const OFF: Readonly<Record<string, unknown>> = {
-  domain: null,
-  archived: false,
-  disabled: false,
-  expires_at: null,
-  tags: [],
-  utm_source: null,
-  utm_medium: null,
-  utm_campaign: null,
-  utm_term: null,
-  utm_content: null,
-};
-
+/** A setting that is absent is off; so is one that is set to null. */
 const valueBefore = (link: Link, field: string): unknown =>
-  field === "url" ? link.original_url : (Reflect.get(link, field) ?? OFF[field]);
+  field === "url" ? link.original_url : (Reflect.get(link, field) ?? null);
 
 /**
  * Returns the task that undoes a task's changes, for links as they were before it; undefined for a
