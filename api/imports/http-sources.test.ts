@@ -5,8 +5,9 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 
+import { linkRow } from "../../test/harness/link-row.ts";
 import { clicksResponse } from "../clicks/service.ts";
-import { fullLink } from "../links/responses.ts";
+import { fullLink, toFullLink } from "../links/responses.ts";
 import { Bitly } from "./bitly.ts";
 import { Dub } from "./dub.ts";
 import { HttpSource } from "./http-source.ts";
@@ -372,27 +373,12 @@ test("Short.io: links of a domain come with their settings", async () => {
   expect(other.links(null, signal)).rejects.toThrow("there is no domain other.test");
 });
 
+const OWN = linkRow({ tags: ["x"], forward_query: true, utm_source: "mail" });
+
 const ownLink = (n: number, change: object = {}) => ({
+  ...toFullLink({ ...OWN, alias: `a${n}` }, "https://go.test", "settings"),
   id: `link_${n}`,
-  short_url: `https://go.test/a${n}`,
-  original_url: "https://example.com/",
-  alias: `a${n}`,
-  title: null,
-  clicks: 0,
   created_at: "2026-09-15T00:00:00.000Z",
-  expires_at: null,
-  last_click_at: null,
-  domain: null,
-  tags: ["x"],
-  external_id: null,
-  notes: null,
-  created_by: null,
-  unique_clicks: 0,
-  updated_at: "2026-09-15T00:00:00.000Z",
-  has_password: false,
-  status: "active",
-  forward_query: true,
-  utm_source: "mail",
   ...change,
 });
 

@@ -1,28 +1,11 @@
 import { describe, expect, test } from "bun:test";
 
 import type { Link, LinkChange } from "../../../../clients/typescript/src/index.ts";
+import { fullLink } from "../../../../test/harness/full-link.ts";
 import { NO_UTM, replaceIn, toUtmChange } from "./bulk-dialogs.tsx";
 import { type BulkTask, changeTags, toOutcome, undoOf } from "./bulk-task.tsx";
 
-const newLink = (id: string, settings: Partial<Link> = {}): Link => ({
-  id,
-  short_url: `https://sho.rt/${id}`,
-  original_url: "https://example.com/",
-  alias: id,
-  title: null,
-  clicks: 0,
-  last_click_at: null,
-  created_at: "2026-01-01T00:00:00.000Z",
-  expires_at: null,
-  domain: null,
-  tags: [],
-  external_id: null,
-  created_by: null,
-  notes: null,
-  has_password: false,
-  status: "active",
-  ...settings,
-});
+const newLink = (id: string, settings: Partial<Link> = {}): Link => fullLink({ id, ...settings });
 
 const [a, b, c] = [newLink("a"), newLink("b"), newLink("c")] as const;
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 
-import type { FullLink } from "../../../../clients/typescript/src/index.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
+import { fullLink } from "../../../../test/harness/full-link.ts";
 import {
   copyDecisions,
   copyValues,
@@ -43,21 +43,7 @@ const SET = {
   utm_content: "o",
 } as const;
 
-const LINK: FullLink = {
-  id: "link_01k9z3v6x7e8w9r0t1y2n3h4m5",
-  short_url: "https://go.example.com/spring",
-  original_url: "https://example.com/",
-  clicks: 3,
-  last_click_at: "2026-01-02T00:00:00.000Z",
-  unique_clicks: 2,
-  created_at: "2026-01-01T00:00:00.000Z",
-  updated_at: "2026-01-01T00:00:00.000Z",
-  has_password: true,
-  created_by: null,
-  status: "active",
-  ...SET,
-  tags: [...SET.tags],
-};
+const LINK = fullLink({ has_password: true, ...SET, tags: [...SET.tags] });
 
 describe("the form of a link", () => {
   test("has every field that the API sets, but those of the rules page", () => {

@@ -5,32 +5,15 @@ import fc from "fast-check";
 import type { Link, NewLink } from "../../../../clients/typescript/src/index.ts";
 import { newLinkBody } from "../../../../shared/contracts/link-schemas.ts";
 import { suggestMapping } from "../../../../shared/link-csv/services.ts";
+import { fullLink } from "../../../../test/harness/full-link.ts";
 import { type CsvRow, printCsv, toCsvRow } from "../../data/csv.ts";
 import { type ImportItem, parseImportFile, Planner } from "./import/plan.ts";
 import { suggestOptions } from "./import/use-import.ts";
 
 /** A link as a list returns it that was created with these fields. */
-function listed({ url, domain = null, alias, ...fields }: NewLink, hasPassword = false) {
-  const { title = null, tags, expires_at = null, external_id = null, ...settings } = fields;
-  const link: Omit<Link, keyof typeof settings> = {
-    id: "link_01k9z3v6x7e8w9r0t1y2n3h4m5",
-    short_url: "https://sho.rt/a",
-    original_url: url,
-    alias: alias ?? "a",
-    domain,
-    title,
-    tags: tags ?? [],
-    expires_at,
-    external_id,
-    clicks: 7,
-    created_at: "2026-01-01T00:00:00.000Z",
-    has_password: hasPassword,
-    created_by: null,
-    last_click_at: null,
-    status: "active",
-  };
+function listed({ url, ...fields }: NewLink, hasPassword = false): Link {
   // A response has the settings that a request set, as far as they are on.
-  return { ...settings, ...link } as Link;
+  return { ...fullLink({ original_url: url, has_password: hasPassword }), ...fields } as Link;
 }
 
 const HOSTS = { own: "sho.rt", domains: new Set(["go.example.com"]) };

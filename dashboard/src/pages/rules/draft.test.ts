@@ -1,28 +1,9 @@
 import { expect, test } from "bun:test";
 
+import { fullLink } from "../../../../test/harness/full-link.ts";
 import { moveEntry, newArm, newCondition, newRule, readDraft, toDraft } from "./draft.ts";
 
 const URL = "https://example.com/";
-const FIELDS = {
-  id: "link_x",
-  short_url: "https://sho.rt/x",
-  original_url: URL,
-  alias: "x",
-  domain: null,
-  title: null,
-  tags: [],
-  clicks: 0,
-  last_click_at: null,
-  unique_clicks: 0,
-  created_at: "2030-01-01T00:00:00.000Z",
-  updated_at: "2030-01-01T00:00:00.000Z",
-  expires_at: null,
-  external_id: null,
-  has_password: false,
-  created_by: null,
-  notes: null,
-  status: "active" as const,
-};
 
 test("what the API returns survives editing without a change", () => {
   const rules = [
@@ -54,8 +35,8 @@ test("what the API returns survives editing without a change", () => {
     arms: [{ id: "arm_a", label: "New page", url: `${URL}b`, weight: 30 }],
     until: "2030-02-01T00:00:59.000Z",
   };
-  expect(readDraft(toDraft({ ...FIELDS, rules, split }))).toEqual({ change: { rules, split } });
-  expect(readDraft(toDraft(FIELDS))).toEqual({ change: { rules: [], split: null } });
+  expect(readDraft(toDraft(fullLink({ rules, split })))).toEqual({ change: { rules, split } });
+  expect(readDraft(toDraft(fullLink()))).toEqual({ change: { rules: [], split: null } });
 });
 
 test("what is wrong is said at its place", () => {
