@@ -32,7 +32,7 @@ import {
 } from "../http/common-schemas.ts";
 import { toEtag } from "../http/etag.ts";
 import { listOf } from "../http/pagination.ts";
-import type { Include, LinkRow } from "./model.ts";
+import type { CreateLinkBody, Include, LinkRow } from "./model.ts";
 import { clicksLeft, settingsOf, statusOf } from "./settings.ts";
 import { buildShortUrl } from "./short-url.ts";
 
@@ -121,7 +121,8 @@ export const fullLink = component(
     ...labels,
     ...querySettings,
     ...settingsResponse,
-  },
+    // What a request sets is returned, but for the password; `url` has another name.
+  } satisfies Record<Exclude<keyof CreateLinkBody, "url" | "password">, z.ZodType> & z.ZodRawShape,
 );
 
 export const linkListResponse = listOf("LinkList", "A page of links.", linkResponse);
