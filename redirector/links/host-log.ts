@@ -220,7 +220,7 @@ export class HostLog {
     return follower;
   }
 
-  /** Replaces the host's store by a snapshot's once that is at the head; false if it is of no use. */
+  /** Replaces the store by a snapshot's once that is at the head; false if it is of no use. */
   async #swapAtHead(follower: LogFollower): Promise<boolean> {
     const { store } = follower;
     while (!this.#isStopped && lacksEntries(this.state) && !follower.hasFailed) {
