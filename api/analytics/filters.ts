@@ -5,6 +5,7 @@
  */
 import type * as z from "zod";
 
+import { browserName, systemName } from "../../shared/agent-names.ts";
 import { COLUMN_FILTERS, IMPORTED, ofEachUtm, TRIGGERS } from "../../shared/contracts/analytics.ts";
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/host-names.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
@@ -185,7 +186,8 @@ const lowerAscii = (text: string): string =>
  */
 export const CASELESS: ReadonlySet<string> = new Set(["browser", "os"] satisfies FilterName[]);
 
-const agentName: Vocabulary = free((text) => lowerAscii(text === "" ? UNKNOWN : text));
+const agent = (toName: (text: string) => string): Vocabulary =>
+  free((text) => lowerAscii(text === "" ? UNKNOWN : toName(text)));
 
 const host: Vocabulary = {
   parse(text) {
@@ -216,8 +218,8 @@ const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
   city: free((text) => (isUnknown(text) ? "" : composeLetters(text))),
   tag: free(composeLetters),
   device: { parse: oneOf(DEVICES), problem: `must be one of ${DEVICES.join(", ")}` },
-  browser: agentName,
-  os: agentName,
+  browser: agent(browserName),
+  os: agent(systemName),
   referrer: free((text) => toReferringSite(text) || "direct"),
   referrer_path: free((text) => (text === "/" ? "" : text)),
   language: {

@@ -22,6 +22,24 @@ const problemsOf = (...codes: string[]) =>
     .safeParse(rulesOf(...codes))
     .error?.issues.map(({ path, message }) => [path.join("."), message]);
 
+test.each([
+  ["os", "Mac OS X", "macOS"],
+  ["os", "iphone", "iOS"],
+  ["os", "iPadOS 17", "iOS"],
+  ["os", "Windows NT 10.0", "Windows"],
+  ["os", "Chromium OS", "ChromeOS"],
+  ["os", "HarmonyOS", "HarmonyOS"],
+  ["browser", "Mobile Safari", "Safari"],
+  ["browser", "google chrome 120.0.1", "Chrome"],
+  ["browser", "Internet Explorer", "IE"],
+  ["browser", "Opera Mini", "Opera Mini"],
+] as const)("a rule for the %s %s is one for %s", (type, name, expected) => {
+  const [rule] = rulesField.parse([
+    { url: "https://example.com/", conditions: [{ type, in: [name] }] },
+  ]);
+  expect(rule?.conditions).toEqual([{ type, in: [expected] }]);
+});
+
 describe("a country of a rule", () => {
   test("is one of ISO 3166-1 in any case, or the unknown one", () => {
     expect(problemsOf("DE", "gb", "XK", "ZZ")).toBeUndefined();

@@ -1,6 +1,7 @@
 /** Schemas of rules, as requests set them and as the API returns them. */
 import * as z from "zod";
 
+import { browserName, systemName } from "../agent-names.ts";
 import { findCountryProblem } from "../countries.ts";
 import { component, strictComponent } from "./components.ts";
 import { RULE_ID } from "./examples.ts";
@@ -108,8 +109,8 @@ const condition = z
     listed("country", country, "DE", "AT"),
     listed("continent", z.enum(CONTINENTS), "EU"),
     listed("device", z.enum(DEVICES), "mobile"),
-    listed("os", text, "iOS"),
-    listed("browser", text, "Firefox"),
+    listed("os", text.overwrite(systemName), "iOS"),
+    listed("browser", text.overwrite(browserName), "Firefox"),
     listed("language", language, "de", "pt-br"),
     listed("referrer", referrer, "example.com", "direct"),
     listed("ip", address, "203.0.113.0/24"),

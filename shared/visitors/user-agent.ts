@@ -1,6 +1,7 @@
 /** Parses user agents: browser, operating system, device, and whether it is a person's. */
 import { UAParser } from "ua-parser-js";
 
+import { browserName, systemName } from "../agent-names.ts";
 import { truncateText } from "../bytes.ts";
 import { judgeAgent, type Verdict } from "./automation.ts";
 
@@ -27,13 +28,6 @@ const AGENT_LENGTH_MAX = 500;
  */
 const WORDS_MAX = 48;
 const ANDROIDS_MAX = 4;
-
-const OS_NAMES: ReadonlyMap<string, string> = new Map([
-  ["android", "Android"],
-  ["WEBOS", "webOS"],
-  ["Mac OS", "macOS"],
-  ["Chromium OS", "ChromeOS"],
-]);
 
 const DESKTOP_SYSTEMS = new Set([
   "Windows",
@@ -62,7 +56,7 @@ export function parseAgent(userAgent: string): Agent {
   const toldOs = toOsName(parsedOs.name);
   const platform = findPlatform(text) ?? findOnlyPlatform(text, toldOs);
   return {
-    browser: browser.name?.replace(/^Mobile /, "") ?? UNKNOWN_AGENT,
+    browser: browser.name === undefined ? UNKNOWN_AGENT : browserName(browser.name),
     os: platform?.os ?? toldOs,
     device:
       platform?.device ??
@@ -86,7 +80,7 @@ const indexOfMatch = (pattern: RegExp, count: number, text: string): number =>
   [...text.matchAll(pattern)][count]?.index ?? text.length;
 
 const toOsName = (name: string | undefined): string =>
-  name === undefined ? UNKNOWN_AGENT : (OS_NAMES.get(name) ?? name);
+  name === undefined ? UNKNOWN_AGENT : systemName(name);
 
 function toDevice(type: string | undefined, os: string): Device {
   if (type === "mobile" || type === "tablet") return type;
