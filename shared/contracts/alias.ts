@@ -179,8 +179,8 @@ const OPENING = /^(?:[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi
 /**
  * Text that is glued to the end of an alias where people write, copy and scan short URLs:
  * punctuation, or text after a character that ends a URL in a text or a query. East Asian
- * punctuation ends one too, as no blank follows it. The escape of a character that an alias may have
- * is none, although it is escaped twice: it was meant as a part of the short URL.
+ * punctuation ends one too, as no blank follows it. The escape of a character that an alias may
+ * have is none, although it is escaped twice: it was meant as a part of the short URL.
  */
 const JUNK =
   /^(?:[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]|%2[Ff])*?(?:$|[\s&?#"'<>|\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]|%(?!2[D-Fd-f]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[Ff]|7[Ee]|[89A-Fa-f]))/su;
