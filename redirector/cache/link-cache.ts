@@ -68,7 +68,6 @@ export class LinkCache {
     this.#blocksMax = Math.max(4, Math.floor(blockBytes / BLOCK_BYTES)) - RESERVED_BLOCKS;
     this.#entriesMax = entriesThatFit(bytesMax * INDEX_SHARE);
     this.#takedowns = takedowns;
-    takedowns.onChange(() => void this.markAgain());
   }
 
   /**

@@ -9,27 +9,25 @@ import { type LinkFacts, TakedownSet } from "../../shared/takedowns.ts";
 export class Takedowns {
   #current: TakedownSet | undefined;
   #isKnown = false;
-  #onChange: (() => void) | undefined;
 
   /** Whether a link is taken down with its account or with a host that it redirects to. */
   covers(link: LinkFacts): boolean {
     return this.#current?.covers(link) ?? false;
   }
 
-  /** Applies the list of a record; undefined for a store without one, which lifts none. */
-  apply(record: LinkRecord | undefined): void {
+  /**
+   * Applies the list of a record; undefined for a store without one, which lifts none. Returns
+   * whether there is a new list, by which the caller marks the cached links again.
+   */
+  apply(record: LinkRecord | undefined): boolean {
     this.#isKnown = true;
-    if (record === undefined || !isTakedownNotice(record)) return;
+    if (record === undefined || !isTakedownNotice(record)) return false;
     this.#current = new TakedownSet(record.takedowns);
-    this.#onChange?.();
+    return true;
   }
 
   /** Whether the list has been read since the start. */
   isKnown(): boolean {
     return this.#isKnown;
-  }
-
-  onChange(call: () => void): void {
-    this.#onChange = call;
   }
 }

@@ -62,6 +62,8 @@ const write = (store: LogStore, records: readonly LinkRecord[], state = complete
     state,
   );
 
+const evil = { ...activeLink("evil", 1), destination: "https://evil.example/" };
+
 /** A list of takedowns, without which no store is read. */
 const takedowns = (...hosts: string[]) => takedownNotice({ accounts: [], hosts });
 
@@ -156,13 +158,28 @@ describe("the links of a host", () => {
 
   test("are not read before the takedowns are known", async () => {
     using store = openStore();
-    const evil = { ...activeLink("evil", 1), destination: "https://evil.example/" };
     write(store, [evil], lacking);
     using process = startProcess();
     expect(process.links.find("", "evil")).toBeUndefined();
     write(store, [takedowns("evil.example")], lacking);
     await becomes(() => process.links.find("", "evil"), expect.anything());
     expect(process.cached("evil")).toBe("taken_down");
+  });
+
+  test("are marked in memory when the takedowns change, also by a store that lacks links", async () => {
+    using store = openStore();
+    write(store, [evil, takedowns()]);
+    using process = startProcess();
+    await process.links.fetch("", "evil");
+    write(store, [takedowns("evil.example")]);
+    await becomes(() => process.cached("evil"), "taken_down");
+    write(store, [takedowns()]);
+    await becomes(() => process.cached("evil"), "https://evil.example/");
+    const folder = newFolder(dir());
+    using next = new LogStore(folder, 0);
+    write(next, [takedowns("evil.example")], lacking);
+    setCurrentFolder(dir(), basename(folder));
+    await becomes(() => process.cached("evil"), "taken_down");
   });
 
   test("take over takedowns, also an earlier list of them, and the settings of domains", async () => {
@@ -235,7 +252,6 @@ describe("the links of a host", () => {
 
   test("are those of the store that replaces another one, and nothing of that one stays", async () => {
     using store = openStore();
-    const evil = { ...activeLink("evil", 1), destination: "https://evil.example/" };
     write(store, [activeLink("changed", 2), activeLink("gone", 2), evil, takedowns()], complete);
     using process = startProcess();
     for (const alias of ["changed", "gone", "evil"]) await process.links.fetch("", alias);

@@ -199,7 +199,7 @@ export class HostLinks {
     if (!this.#hasTakedowns) {
       const list = reader.find(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS);
       this.#hasTakedowns = list !== undefined || hasAll;
-      if (this.#hasTakedowns) takedowns.apply(list);
+      if (this.#hasTakedowns && takedowns.apply(list)) void cache.markAgain();
     }
     if (!hasAll || !this.#isOutdated) return;
     cache.clear();
@@ -233,8 +233,9 @@ export class HostLinks {
     try {
       const record = reader.find(domain, alias);
       if (record === undefined) return;
-      if (alias === TAKEDOWNS_ALIAS) takedowns.apply(record);
-      else if (notice) domains.apply(domain, record);
+      if (alias === TAKEDOWNS_ALIAS) {
+        if (takedowns.apply(record)) void cache.markAgain();
+      } else if (notice) domains.apply(domain, record);
       else cache.put(record);
     } catch (error) {
       // The store is opened again then, and the change repeated.
