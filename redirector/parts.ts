@@ -13,6 +13,7 @@ import { LogVerifier } from "../shared/links-log/signature.ts";
 import { LINK_LOG_STREAM } from "../shared/links-log/tail.ts";
 import type { Log } from "../shared/log.ts";
 import type { Nats } from "../shared/nats.ts";
+import { tryLock } from "../shared/process-lock.ts";
 import { ReplicaWatch } from "../shared/stream-checks.ts";
 import { GeoDatabases } from "../shared/visitors/geo.ts";
 import { DomainSettingsCache } from "./cache/domain-settings.ts";
@@ -20,7 +21,7 @@ import { LinkCache } from "./cache/link-cache.ts";
 import { Takedowns } from "./cache/takedowns.ts";
 import { type Config, linksDirOf } from "./config.ts";
 import { FailureReporter } from "./failures/reporter.ts";
-import { Journal, lockJournal } from "./journal/journal.ts";
+import { Journal } from "./journal/journal.ts";
 import { PublisherThread } from "./journal/publisher-thread.ts";
 import { ClickLimits } from "./limits/click-limits.ts";
 import { Continuity } from "./limits/continuity.ts";
@@ -65,8 +66,11 @@ export class Parts {
   constructor(context: Context, geo: RuleGeo) {
     const { config, log, lifecycle, nats } = context;
     const dir = config.JOURNAL_DIR;
+    // Segments hold people's IP addresses until they are delivered.
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    lockJournal(dir);
+    // Another redirector would recover the segments that are open here.
+    if (tryLock("journal", dir) === undefined)
+      throw new Error(`Another redirector has the journal in ${dir}: each needs one of its own.`);
 
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);

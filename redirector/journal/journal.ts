@@ -10,7 +10,6 @@
 import {
   closeSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   renameSync,
   rmSync,
@@ -32,7 +31,6 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { tryLock } from "../../shared/process-lock.ts";
 import { recoverSegments, type SealedSegment, segmentPath, type UnknownFile } from "./files.ts";
 
 /**
@@ -85,10 +83,8 @@ export class Journal implements ClickLog {
   readonly #dropped = { journal_full: 0, disk_error: 0 };
   #quarantined = 0;
 
-  /** Opens the journal of this process in `dir`. Throws when it cannot be used. */
+  /** Opens the journal in a folder that this process has locked. Throws when it cannot be used. */
   constructor(dir: string, bytesMax: number, events: JournalEvents) {
-    // Segments hold people's IP addresses until they are delivered.
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
     this.#dir = dir;
     this.#bytesMax = bytesMax;
     this.#events = events;
@@ -305,10 +301,4 @@ function truncateTail({ fd, end }: OpenSegment): void {
   } catch {
     // The disk is failing. The torn record's checksum does not match, which ends the segment.
   }
-}
-
-/** Locks a journal, whose open segments another would recover. Throws when it is locked. */
-export function lockJournal(dir: string): void {
-  if (tryLock("journal", dir) === undefined)
-    throw new Error(`Another redirector has the journal in ${dir}: each needs one of its own.`);
 }
