@@ -103,11 +103,7 @@ export class Parts {
 
     // The journal, and the publisher of its segments.
     this.publisher = new PublisherThread(config, (segment) => this.journal.recycle(segment));
-    this.journal = new Journal(dir, config.JOURNAL_BYTES_MAX, {
-      sealed: (segment) => this.publisher.add(segment),
-      failed: (error) => log.error({ error }, "journal_failed"),
-      unknownFile: (file) => log.warn(file, "journal_unknown_file"),
-    });
+    this.journal = new Journal(dir, config.JOURNAL_BYTES_MAX, this.publisher, log);
     lifecycle.onStop("journal", async () => {
       this.journal.close();
       await this.publisher.stop(DRAIN_MS);

@@ -38,7 +38,7 @@ export const segmentPath = (
 ): string => join(dir, `${journalId}-${String(segment).padStart(10, "0")}.${state}`);
 
 /** A file with the name of a segment that holds none, or another one. */
-export type UnknownFile = { name: string; problem: string };
+type UnknownFile = { name: string; problem: string };
 
 /**
  * Recovers the segments that an earlier process left. Seals those that were still open at the end

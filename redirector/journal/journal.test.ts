@@ -14,8 +14,11 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 
+import { z } from "zod";
+
 import { toRawClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
+import { processLog } from "../../shared/log.ts";
 import { canMountDisks, mountDisk, remountDisk, unmountDisk } from "../../test/harness/disks.ts";
 import { dirForEach } from "../../test/harness/for-file.ts";
 import { testClick } from "../../test/harness/segments.ts";
@@ -24,16 +27,22 @@ import { Journal } from "./journal.ts";
 
 const dir = dirForEach("shorthop-journal-");
 
+const logLine = z.object({ event: z.string(), name: z.string().optional() });
+
 /** A journal in a folder, which the test closes, and what it says. */
 function open({ at = dir(), bytesMax = 10_000_000 } = {}) {
   const sealed: SealedSegment[] = [];
-  const unknown: string[] = [];
+  const unknown: unknown[] = [];
   const errors: unknown[] = [];
-  const journal = new Journal(at, bytesMax, {
-    sealed: (segment) => void sealed.push(segment),
-    failed: (error) => void errors.push(error),
-    unknownFile: ({ name }) => void unknown.push(name),
+  const log = processLog("test", "warn", {
+    write(line) {
+      const { event, name } = logLine.parse(JSON.parse(line));
+      if (event === "journal_unknown_file") unknown.push(name);
+      else errors.push(event);
+    },
   });
+  const publisher = { add: (segment: SealedSegment) => void sealed.push(segment) };
+  const journal = new Journal(at, bytesMax, publisher, log);
   const clicks = () =>
     sealed.flatMap(({ path }) => decodeSegment(readFileSync(path))?.clicks ?? []);
   return {

@@ -31,7 +31,8 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
-import { recoverSegments, type SealedSegment, segmentPath, type UnknownFile } from "./files.ts";
+import type { Log } from "../../shared/log.ts";
+import { recoverSegments, type SealedSegment, segmentPath } from "./files.ts";
 
 /**
  * A segment is sealed at this age, however few clicks it holds. The age bounds how late a click is
@@ -47,13 +48,10 @@ const SEGMENT_AGE_MAX_MS = 250;
  */
 const FREE_FILES_MAX = 64;
 
-/** Events of a journal, for its process. */
-export interface JournalEvents {
-  /** A segment is ready to be published; first those recovered from earlier processes. */
-  sealed(segment: SealedSegment): void;
-  failed(error: unknown): void;
-  /** A file in the directory is left as it is: it holds no segment of its name. */
-  unknownFile(file: UnknownFile): void;
+/** Publishes sealed segments: `PublisherThread`. */
+export interface SegmentPublisher {
+  /** Queues a segment; first those recovered from earlier processes. */
+  add(segment: SealedSegment): void;
 }
 
 /** Where the clicks of requests go. */
@@ -71,7 +69,8 @@ export class Journal implements ClickLog {
   readonly id: Uuid = newUuid();
   readonly #dir: string;
   readonly #bytesMax: number;
-  readonly #events: JournalEvents;
+  readonly #publisher: SegmentPublisher;
+  readonly #log: Log;
   readonly #writer: SegmentWriter;
   readonly #timer: Timer;
   readonly #batch = Buffer.allocUnsafe(SEGMENT_BYTES_MAX);
@@ -84,13 +83,14 @@ export class Journal implements ClickLog {
   #quarantined = 0;
 
   /** Opens the journal in a folder that this process has locked. Throws when it cannot be used. */
-  constructor(dir: string, bytesMax: number, events: JournalEvents) {
+  constructor(dir: string, bytesMax: number, publisher: SegmentPublisher, log: Log) {
     this.#dir = dir;
     this.#bytesMax = bytesMax;
-    this.#events = events;
+    this.#publisher = publisher;
+    this.#log = log;
     this.#pendingBytes = quarantineBytes(dir);
     this.#recover();
-    this.#writer = new SegmentWriter(dir, this.id, events);
+    this.#writer = new SegmentWriter(dir, this.id, publisher, log);
     this.#timer = setInterval(() => {
       if (this.#writer.isOlderThan(SEGMENT_AGE_MAX_MS)) this.#writer.seal();
     }, SEGMENT_AGE_MAX_MS / 5);
@@ -123,7 +123,7 @@ export class Journal implements ClickLog {
       this.#recorded += this.#batchClicks;
       this.#pendingBytes += this.#batchEnd;
     } catch (error) {
-      this.#events.failed(error);
+      this.#log.error({ error }, "journal_failed");
       this.#dropped.disk_error += this.#batchClicks;
       this.#writer.sealFailed();
     }
@@ -131,7 +131,7 @@ export class Journal implements ClickLog {
     this.#batchClicks = 0;
   }
 
-  /** Reuses or deletes the file of a sealed segment, which the caller has truncated. */
+  /** Reuses or deletes the file of a sealed segment, which the publisher has truncated. */
   recycle({ bytes, path }: SealedSegment): void {
     this.#pendingBytes -= bytes;
     this.#writer.recycle(path);
@@ -160,14 +160,14 @@ export class Journal implements ClickLog {
   }
 
   #recover(): void {
-    const events = this.#events;
     const { segments, unknown, unreadable, unchangeable } = recoverSegments(this.#dir);
-    for (const file of unknown) events.unknownFile(file);
-    for (const error of [...unreadable, ...unchangeable]) events.failed(error);
+    for (const file of unknown) this.#log.warn(file, "journal_unknown_file");
+    for (const error of [...unreadable, ...unchangeable])
+      this.#log.error({ error }, "journal_failed");
     this.#quarantined = unreadable.length;
     for (const segment of segments) {
       this.#pendingBytes += segment.bytes;
-      events.sealed(segment);
+      this.#publisher.add(segment);
     }
   }
 }
@@ -177,15 +177,17 @@ type OpenSegment = SegmentId & { fd: number; end: number; clicks: number; opened
 class SegmentWriter {
   readonly #dir: string;
   readonly #journalId: Uuid;
-  readonly #events: JournalEvents;
+  readonly #publisher: SegmentPublisher;
+  readonly #log: Log;
   readonly #freeFiles: string[] = [];
   #open: OpenSegment | undefined;
   #nextSegment = 0;
 
-  constructor(dir: string, journalId: Uuid, events: JournalEvents) {
+  constructor(dir: string, journalId: Uuid, publisher: SegmentPublisher, log: Log) {
     this.#dir = dir;
     this.#journalId = journalId;
-    this.#events = events;
+    this.#publisher = publisher;
+    this.#log = log;
   }
 
   get isOpen(): boolean {
@@ -246,10 +248,10 @@ class SegmentWriter {
       closeSync(fd);
       const path = segmentPath(this.#dir, id, "segment");
       renameSync(segmentPath(this.#dir, id, "open"), path);
-      this.#events.sealed({ ...id, path, bytes: end, clicks });
+      this.#publisher.add({ ...id, path, bytes: end, clicks });
     } catch (error) {
       // The file stays; the next process recovers it.
-      this.#events.failed(error);
+      this.#log.error({ error }, "journal_failed");
     }
   }
 
@@ -277,7 +279,7 @@ class SegmentWriter {
         renameSync(free, path);
         return openSync(path, "r+");
       } catch (error) {
-        this.#events.failed(error);
+        this.#log.error({ error }, "journal_failed");
         this.#remove(path);
       }
     }
@@ -289,7 +291,7 @@ class SegmentWriter {
     try {
       rmSync(path, { force: true });
     } catch (error) {
-      this.#events.failed(error);
+      this.#log.error({ error }, "journal_failed");
     }
   }
 }

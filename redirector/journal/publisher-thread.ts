@@ -5,12 +5,13 @@
 import { Thread } from "../../shared/worker-thread.ts";
 import type { Config } from "../config.ts";
 import type { SealedSegment } from "./files.ts";
+import type { SegmentPublisher } from "./journal.ts";
 import type { PublisherCommand, PublisherEvent } from "./publisher.worker.ts";
 
 /** How long a stop waits until the thread has stopped, after the segments. */
 const STOP_MS = 1_000;
 
-export class PublisherThread {
+export class PublisherThread implements SegmentPublisher {
   readonly #thread: Thread<PublisherCommand, PublisherEvent>;
   readonly #onReleased: (segment: SealedSegment) => void;
   readonly #stopped = Promise.withResolvers<void>();
