@@ -74,13 +74,14 @@ export class Parts {
 
     // The links of the host, in memory and in its store.
     this.cache = new LinkCache(config.CACHE_BYTES_MAX, this.takedowns);
+    const { cache, takedowns, domains } = this;
     const linksDir = linksDirOf(config);
     const thread = new LinksThread(config);
     const slowReads = new SlowReads(linksDir);
     slowReads.start();
-    this.#host = new HostLinks(linksDir, this, this.logHealth, log);
+    this.#host = new HostLinks(linksDir, { cache, takedowns, domains }, this.logHealth, log);
     const verifier = new LogVerifier(config.LINKS_PUBLIC_KEYS);
-    this.links = new LinkReads(this.#host, this.cache, slowReads, nats, verifier);
+    this.links = new LinkReads(this.#host, cache, slowReads, nats, verifier);
     lifecycle.onStop("links", async () => {
       this.links.stop();
       this.#host.stop();
