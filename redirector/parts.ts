@@ -62,8 +62,7 @@ export class Parts {
   readonly geo: RuleGeo;
   readonly #host: HostLinks;
 
-  /** Use {@link Parts.open}. Throws when a part cannot be opened. */
-  constructor(context: Context, geo: RuleGeo) {
+  private constructor(context: Context, geo: RuleGeo) {
     const { config, log, lifecycle, nats } = context;
     const dir = config.JOURNAL_DIR;
     // Segments hold people's IP addresses until they are delivered.
