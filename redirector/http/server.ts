@@ -117,8 +117,8 @@ export class Server {
     this.#handler = handler;
     this.#inputs = new InputBuffers(pipelinedBytesMax);
     this.#connections = new OpenConnections(config, this.#inputs, log);
-    const endTurn = this.#guarded((socket) => this.#endTurn(socket));
-    this.#turn = new Turn(handler, this.#connections, this.latency, endTurn);
+    const finishTurn = this.#guarded((socket) => this.#finishTurn(socket));
+    this.#turn = new Turn(handler, this.#connections, this.latency, finishTurn);
     const closeTimedOut = this.#guarded((socket) => {
       if (isTimedOut(socket.data, this.#seconds)) socket.terminate();
     });
@@ -286,7 +286,7 @@ export class Server {
         return;
       }
       this.#turn.respond(socket, response, facts);
-      this.#turn.count();
+      this.#turn.countResponse();
     } catch (error) {
       this.#turn.fail(socket, "request", error);
     }
@@ -331,7 +331,7 @@ export class Server {
     else this.#resume(socket);
   }
 
-  #endTurn(socket: Client): void {
+  #finishTurn(socket: Client): void {
     socket.data.hadTurn = false;
     socket.data.since = this.#seconds;
     socket.data.used = true;

@@ -26,7 +26,7 @@ function connect(peer: string, { waits = true, isProxy = false } = {}): Client {
 function endAll(sockets: readonly Client[]): string[] {
   const ended: string[] = [];
   const waiting = new WaitingConnections((socket) => void ended.push(socket.data.peer));
-  for (let more = waiting.endTurns(sockets); more;) more = waiting.endTurns([]);
+  for (let more = waiting.finishTurns(sockets); more;) more = waiting.finishTurns([]);
   return ended;
 }
 

@@ -42,17 +42,17 @@ export class Turn {
   /** Responses of this turn that have not been sent. */
   #responses = 0;
 
-  /** `onEnd` is called with each connection whose turn ends: its next requests may be read. */
+  /** `finishTurn` is called with each connection whose turn is over: it may have another one. */
   constructor(
     handler: RequestHandler,
     connections: OpenConnections,
     latency: LatencyHistogram,
-    onEnd: (socket: Client) => void,
+    finishTurn: (socket: Client) => void,
   ) {
     this.#handler = handler;
     this.#connections = connections;
     this.#latency = latency;
-    this.#waiting = new WaitingConnections(onEnd);
+    this.#waiting = new WaitingConnections(finishTurn);
   }
 
   /**
@@ -109,7 +109,8 @@ export class Turn {
     this.wait(socket);
   }
 
-  count(): void {
+  /** Counts a response of this turn, whose latency is observed when it is sent. */
+  countResponse(): void {
     this.#responses++;
   }
 
@@ -120,7 +121,7 @@ export class Turn {
     this.wait(socket);
   }
 
-  /** Ends a connection's turn: what it has sent, or sends now, waits for what others have. */
+  /** Ends a connection's turn: its further requests wait for those of other connections. */
   wait(socket: Client): void {
     if (socket.data.hadTurn) return;
     socket.data.hadTurn = true;
@@ -141,7 +142,7 @@ export class Turn {
     this.#scheduled = [];
     // Those that wait begin the next turn: what arrives after them in it waits as long as they did.
     this.#hasBegun = false;
-    if (this.#waiting.endTurns(sockets)) this.#scheduleFlush();
+    if (this.#waiting.finishTurns(sockets)) this.#scheduleFlush();
   };
 
   /** Commits clicks and sends responses; further requests wait until the turn is over. */
@@ -179,29 +180,29 @@ type Group = string | Client;
  * turns, so that none is delayed by how many connections another has.
  */
 export class WaitingConnections {
-  readonly #onEnd: (socket: Client) => void;
+  readonly #finishTurn: (socket: Client) => void;
   /** The group whose turn is next comes first; of a group, what has waited for longest. */
   readonly #groups = new Map<Group, Set<Client>>();
 
-  /** `onEnd` is called with each connection whose turn ends. */
-  constructor(onEnd: (socket: Client) => void) {
-    this.#onEnd = onEnd;
+  /** `finishTurn` is called with each connection whose turn is over. */
+  constructor(finishTurn: (socket: Client) => void) {
+    this.#finishTurn = finishTurn;
   }
 
   /**
-   * Ends the turns of connections that had one: at once, unless they have more to be read. Returns
-   * whether some still wait: then it must be called again, after others have had a turn.
+   * Finishes the turns of connections that had one: at once, unless they have more to be read.
+   * Returns whether some still wait: then it must be called again, after others have had a turn.
    */
-  endTurns(sockets: readonly Client[]): boolean {
+  finishTurns(sockets: readonly Client[]): boolean {
     for (const socket of sockets) {
       if (hasMore(socket.data)) this.#add(socket);
-      else this.#onEnd(socket);
+      else this.#finishTurn(socket);
     }
     // As nearly always: the clock costs more than all of the above.
     if (this.#groups.size === 0) return false;
     const endMs = performance.now() + WAITING_MS;
     for (let socket = this.#next(); socket !== undefined; socket = this.#next()) {
-      this.#onEnd(socket);
+      this.#finishTurn(socket);
       if (performance.now() >= endMs) break;
     }
     return this.#groups.size > 0;
