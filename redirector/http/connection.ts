@@ -38,7 +38,7 @@ export class Connection {
   /** Whether the client may still be sending, although its input is no longer read. */
   lingers = false;
   peerEnded = false;
-  /** Others come first until its responses are sent, and its next turn comes. */
+  /** Whether it had its turn: other connections come first until its next one. */
   hadTurn = false;
   /** Whether the socket is paused, as enough input is buffered. */
   paused = false;

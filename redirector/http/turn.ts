@@ -36,8 +36,8 @@ export class Turn {
   #isLong = false;
   #startedMs = 0;
   #now = 0;
-  /** Requests that this turn was asked for, and the number at which the clock is read next. */
-  #asked = 0;
+  /** Requests of this turn, and the number at which the clock is read next. */
+  #requests = 0;
   #timedAt = 0;
   /** Responses of this turn that have not been sent. */
   #responses = 0;
@@ -63,7 +63,7 @@ export class Turn {
     if (this.#hasBegun) return this.#now;
     this.#hasBegun = true;
     this.#isLong = false;
-    this.#asked = 0;
+    this.#requests = 0;
     this.#timedAt = 0;
     // Also for requests that have no response yet: what they cost counts.
     this.#scheduleFlush();
@@ -83,9 +83,9 @@ export class Turn {
   hasTime(): boolean {
     if (!this.#hasBegun) return true;
     if (this.#isLong) return false;
-    const asked = this.#asked++;
-    if (asked < this.#timedAt) return true;
-    this.#timedAt = asked + Math.min(asked + 1, UNTIMED_MAX);
+    const requests = this.#requests++;
+    if (requests < this.#timedAt) return true;
+    this.#timedAt = requests + Math.min(requests + 1, UNTIMED_MAX);
     this.#isLong = performance.now() - this.#startedMs >= TURN_MS;
     return !this.#isLong;
   }

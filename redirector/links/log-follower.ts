@@ -233,9 +233,10 @@ export class LogFollower {
     const entry = decodeMessage(this.#source.verifier, message.data, message.headers);
     if (entry === undefined) this.#skipMessage(message);
     else {
+      const isLater = message.seq > session.since;
       const isRepeated = entry.hash === this.#state.head.hash;
       if (!this.#apply(entry, session)) return false;
-      this.#end = advanceEnd(this.#end, entry, message.seq > session.since, isRepeated);
+      this.#end = advanceEnd(this.#end, entry, { isLater, isRepeated });
     }
     const { pending } = message.info;
     const isAtHead = isCurrent(this.#state, this.#end);

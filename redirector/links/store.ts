@@ -101,7 +101,7 @@ export class LogStore implements Disposable {
         links += replaced.links;
         if (replaced.isWritten) keys.push(change.key);
       }
-      this.#tellReaders(keys);
+      this.#listChanges(keys);
       const next = { ...state, links, obstacle: this.#state.obstacle };
       setLogState(this.#db, next);
       return next;
@@ -109,8 +109,8 @@ export class LogStore implements Disposable {
     this.#state = written.immediate();
   }
 
-  /** Lists what was written. Keys have no control characters. */
-  #tellReaders(keys: readonly string[]): void {
+  /** Lists for readers what was written. Keys have no control characters. */
+  #listChanges(keys: readonly string[]): void {
     if (keys.length === 0) return;
     let number = this.#lastChange.get()?.last ?? 0;
     for (let at = 0; at < keys.length; at += KEYS_OF_ROW) {

@@ -104,8 +104,8 @@ function decideLink(request: ShortRequest, link: CachedLink, isRead: boolean): F
     if (decision !== undefined) return decision;
     const { preview } = settings;
     // Ignores everything that a person could send along with the link, such as a parameter.
-    const isAsked = preview !== undefined && method === "GET" && link.password_hash === null;
-    if (isAsked && !isExpired(link, now) && isPreviewAgent(request.userAgent))
+    const hasPreview = preview !== undefined && method === "GET" && link.password_hash === null;
+    if (hasPreview && !isExpired(link, now) && isPreviewAgent(request.userAgent))
       return { kind: "preview", link, preview };
   }
   if (isExpired(link, now)) return { kind: "expired", failure: { reason: "expired", link } };

@@ -23,6 +23,9 @@ const RECORD_HEADER_BYTES = 8;
 /** Bytes of a payload before its texts. */
 const FIXED_BYTES = 8 + 2 * ID_BYTES + 1;
 
+/** Offset of a payload's flags: the byte before its texts. */
+const FLAGS_AT = FIXED_BYTES - 1;
+
 const TEXTS = 6;
 
 /** Maximum bytes of one record: its header, the fixed fields, and six texts with their lengths. */
@@ -114,8 +117,8 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
   let offset = start + RECORD_HEADER_BYTES;
   target.writeDoubleLE(click.time, offset);
   ids.bytes.copy(target, offset + 8, ids.start, ids.end);
-  target[offset + 40] = flagsOf(click);
-  offset += 41;
+  target[offset + FLAGS_AT] = flagsOf(click);
+  offset += FIXED_BYTES;
   offset = writeText(target, offset, click.address, CLICK_TEXT_BYTES_MAX.address);
   offset = writeText(target, offset, click.host, CLICK_TEXT_BYTES_MAX.host);
   offset = writeTextBytes(target, offset, bytes, click.userAgent, CLICK_TEXT_BYTES_MAX.userAgent);
@@ -225,9 +228,6 @@ const targetKindOf = (flags: number): ClickTarget["kind"] | undefined => {
   if ((flags & FLAG_RULE) !== 0) return "rule";
   return (flags & FLAG_ARM) === 0 ? undefined : "arm";
 };
-
-/** Offset of a payload's flags: the byte before its texts. */
-const FLAGS_AT = FIXED_BYTES - 1;
 
 /** A record in a segment; not valid when its payload or its checksum is damaged. */
 export type RecordRange = ByteRange & { isValid: boolean };

@@ -222,8 +222,7 @@ export type TailEnd = {
 export function advanceEnd(
   before: TailEnd | undefined,
   { hash, announced }: { hash: string; announced: Position },
-  isLater: boolean,
-  isRepeated: boolean,
+  { isLater, isRepeated }: { isLater: boolean; isRepeated: boolean },
 ): TailEnd {
   const wasNew = before?.hash === hash && before.isNew;
   return { hash, announced, isNew: isLater && (!isRepeated || wasNew) };

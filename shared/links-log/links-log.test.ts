@@ -109,7 +109,8 @@ const MUTATIONS: Record<string, Partial<Rules>> = {
   "a term that hosts cannot ask for": { planTerm: () => undefined },
   "what nobody signed taken": { verifies: false },
   "an entry that comes again taken for a new one": {
-    advanceEnd: (end, entry, isLater) => RULES.advanceEnd(end, entry, isLater, false),
+    advanceEnd: (end, entry, { isLater }) =>
+      RULES.advanceEnd(end, entry, { isLater, isRepeated: false }),
   },
   "a new term without the takedowns": { repeatsTakedowns: false },
   "every state numbered": { coalesces: false },

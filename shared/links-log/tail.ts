@@ -134,7 +134,7 @@ export class TailReader {
 
   /** Reads the last entry. Throws when there is no stream. */
   async readLast(): Promise<LastEntry> {
-    const { message, sequence } = await this.#readLastMessage();
+    const { message, sequence } = await this.#findLastMessage();
     if (message === undefined) return { entry: "none", sequence, strangers: 0 };
     const entry = decodeMessage(this.#verifier, message.data, message.header);
     if (entry !== undefined) return { entry, sequence, strangers: 0 };
@@ -145,7 +145,7 @@ export class TailReader {
    * nats-server 2.9 ends when it is asked for a message of a stream that is being created. So a
    * stream that may be new is first asked whether it has any.
    */
-  async #readLastMessage() {
+  async #findLastMessage() {
     const { info } = this.#connection;
     const session = `${info?.server_id}.${info?.client_id}`;
     const isFilled = session === this.#session;

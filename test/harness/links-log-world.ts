@@ -551,7 +551,7 @@ export class World {
     // A heartbeat beside the log.
     if (hash === undefined) return { hash, announced, isNew: isLater };
     const isRepeated = hash === store.head.hash;
-    return this.#rules.advanceEnd(end, { hash, announced }, isLater, isRepeated);
+    return this.#rules.advanceEnd(end, { hash, announced }, { isLater, isRepeated });
   }
 
   /** The index of the last message up to a sequence. */
