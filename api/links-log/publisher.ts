@@ -221,8 +221,8 @@ export class LinksLogPublisher implements LinksPublisher {
     const acknowledged = this.#acknowledged;
     const last = await this.#readLast(jetStream);
     const numbered = await this.#number(last);
-    const known = lastOf(last, numbered.database);
-    this.#isSilent = numbered.isEmpty && (known === "no entry" || last.strangers > 0);
+    const known = entryOf(last, numbered.database);
+    this.#isSilent = numbered.isEmpty && (known === "foreign" || last.strangers > 0);
     if (this.#isSilent) return true;
     const plan = planPublication(acknowledged, known, numbered);
     // Another process has published it, or its acknowledgement was lost.
@@ -252,7 +252,7 @@ export class LinksLogPublisher implements LinksPublisher {
     } catch (error) {
       if (jetStreamErrorCode(error) !== STREAM_NOT_FOUND) throw error;
       await ensureLinkLogStream(manager, this.#context.replicas);
-      return { entry: "none", sequence: 0, strangers: 0 };
+      return { entry: "empty", sequence: 0, strangers: 0 };
     }
   }
 
@@ -338,9 +338,9 @@ export class LinksLogPublisher implements LinksPublisher {
   }
 }
 
-/** What {@link planPublication} takes: an entry of another database is none. */
-const lastOf = ({ entry }: LastEntry, database: string): Entry | "none" | "no entry" =>
-  typeof entry === "string" || entry.database === database ? entry : "no entry";
+/** What {@link planPublication} takes: an entry of another database is foreign. */
+const entryOf = ({ entry }: LastEntry, database: string): Entry | "empty" | "foreign" =>
+  typeof entry === "string" || entry.database === database ? entry : "foreign";
 
 /** The position after which entries are published. */
 function startOf({ from }: Plan, { entry }: LastEntry, { acknowledgedPosition }: LogHead): number {

@@ -137,8 +137,8 @@ test.each<[string, Beside, string]>([
 describe("a publisher", () => {
   const known = { term: 2, isKnown: true };
   test.each([
-    ["publishes all in a first stream", undefined, "none", known, undefined, "first"],
-    ["begins a term in an empty stream, if there was one", second, "none", known, 1, "first"],
+    ["publishes all in a first stream", undefined, "empty", known, undefined, "first"],
+    ["begins a term in an empty stream, if there was one", second, "empty", known, 1, "first"],
     ["goes on after the last message", second, third, known, undefined, "last"],
     ["begins a term where acknowledged entries are lost", third, second, known, 1, "last"],
     [
@@ -149,7 +149,7 @@ describe("a publisher", () => {
       7,
       "unacknowledged",
     ],
-    ["begins a term after what is no entry", undefined, "no entry", known, 2, "unacknowledged"],
+    ["begins a term after what is no entry", undefined, "foreign", known, 2, "unacknowledged"],
   ] as const)("%s", (_, acknowledged, last, database, above, from) => {
     expect(planPublication(acknowledged, last, database)).toEqual({ above, from });
   });

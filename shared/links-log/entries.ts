@@ -285,21 +285,21 @@ export type Plan = {
  * Decides how a publisher goes on, in this order: `acknowledged` is known before the last message
  * of the tail is read, and PostgreSQL is asked for its term and whether it knows that message after
  * that. In another order each would seem to be restored while others publish. A message of another
- * database is no entry.
+ * database is foreign, as that of a stranger.
  *
  * A new term costs hosts nothing whose store ends where PostgreSQL does, as its first entry follows
  * the last one. All others learn by it that what they have may not be PostgreSQL's.
  */
 export function planPublication(
   acknowledged: Position | undefined,
-  last: Head | "none" | "no entry",
+  last: Head | "empty" | "foreign",
   { term, isKnown }: { term: number; isKnown: boolean },
 ): Plan {
   const acknowledgedTerm = acknowledged?.term ?? 0;
-  if (last === "none")
+  if (last === "empty")
     return { above: acknowledged === undefined ? undefined : acknowledgedTerm, from: "first" };
   // What is before it may be of any history.
-  if (last === "no entry") return { above: term, from: "unacknowledged" };
+  if (last === "foreign") return { above: term, from: "unacknowledged" };
   if (!isKnown) return { above: Math.max(acknowledgedTerm, last.term), from: "unacknowledged" };
   const wentBack = acknowledged !== undefined && comparePositions(last, acknowledged) < 0;
   return { above: wentBack ? acknowledgedTerm : undefined, from: "last" };

@@ -101,8 +101,8 @@ export function decodeMessage(
 
 /** The last entry of the tail, as the leader of its stream has it. */
 export type LastEntry = {
-  /** `no entry` where only strangers' messages were found. */
-  entry: TailEntry | "none" | "no entry";
+  /** `foreign` where only strangers' messages were found. */
+  entry: TailEntry | "empty" | "foreign";
   sequence: number;
   /** Messages of strangers after the entry. */
   strangers: number;
@@ -135,7 +135,7 @@ export class TailReader {
   /** Reads the last entry. Throws when there is no stream. */
   async readLast(): Promise<LastEntry> {
     const { message, sequence } = await this.#findLastMessage();
-    if (message === undefined) return { entry: "none", sequence, strangers: 0 };
+    if (message === undefined) return { entry: "empty", sequence, strangers: 0 };
     const entry = decodeMessage(this.#verifier, message.data, message.header);
     if (entry !== undefined) return { entry, sequence, strangers: 0 };
     return await this.#lookBack(sequence);
@@ -166,7 +166,7 @@ export class TailReader {
       const entry = await readEntry(this.#manager, this.#verifier, sequence - strangers);
       if (entry !== undefined) return { entry, sequence, strangers };
     }
-    const entry = strangersMax < STRANGERS_MAX ? "none" : "no entry";
+    const entry = strangersMax < STRANGERS_MAX ? "empty" : "foreign";
     return { entry, sequence, strangers: strangersMax };
   }
 }

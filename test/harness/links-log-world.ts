@@ -134,7 +134,7 @@ type Publisher =
       view: Postgres;
       nats: number;
       sequence: number;
-      last: Head | "none" | "no entry";
+      last: Head | "empty" | "foreign";
     }
   | {
       at: "publish";
@@ -418,17 +418,17 @@ export class World {
   }
 
   /** The last message of the tail; beside the log, heartbeats are not its last entry. */
-  #readLast(): { last: Head | "none" | "no entry"; sequence: number } {
+  #readLast(): { last: Head | "empty" | "foreign"; sequence: number } {
     const { messages, lastSequence: sequence } = this.#nats;
     const entries = this.#rules.heartbeatsOutside
       ? messages.filter((message) => this.#decode(message) !== undefined)
       : messages;
     const strangers = this.#countStrangers();
-    if (strangers >= STRANGERS_MAX) return { last: "no entry", sequence };
+    if (strangers >= STRANGERS_MAX) return { last: "foreign", sequence };
     const message = entries.at(-1 - strangers);
-    if (message === undefined) return { last: "none", sequence };
+    if (message === undefined) return { last: "empty", sequence };
     const entry = this.#decode(message);
-    return { last: entry?.database === DATABASE ? entry : "no entry", sequence };
+    return { last: entry?.database === DATABASE ? entry : "foreign", sequence };
   }
 
   /** The number of messages of strangers at the end of the tail. */
