@@ -36,8 +36,8 @@ export async function readLinks(
 ): Promise<BulkResponse> {
   const counted = await countLinks({ ...query, range: beyondNow(query.range) });
   const known = new Set(query.subject.links);
-  const needsSingle = query.filters.columns.size > 0;
-  const response: BulkResponse = { data: [], ...completeFrom(query.range, needsSingle) };
+  const needsRaw = query.filters.columns.size > 0;
+  const response: BulkResponse = { data: [], ...completeFrom(query.range, needsRaw) };
   for (const link_id of link_ids) {
     const uuid = decodeId("link", link_id);
     if (uuid === undefined || !known.has(uuid)) {

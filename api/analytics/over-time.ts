@@ -45,10 +45,10 @@ export async function readOverTime(
     countOverTime(query),
     earlier === undefined ? undefined : countOverTime({ ...query, range: earlier }),
   ]);
-  const needsSingle = query.filters.columns.size > 0;
+  const needsRaw = query.filters.columns.size > 0;
   const current = {
     ...toTimeSeries(query.range, counts),
-    ...completeFrom(query.range, needsSingle),
+    ...completeFrom(query.range, needsRaw),
   };
   if (earlier === undefined || earlierCounts === undefined) return current;
   const before = toTimeSeries(earlier, earlierCounts);
@@ -56,7 +56,7 @@ export async function readOverTime(
     ...current,
     comparison: {
       ...toComparison(query.range, current, earlier, before),
-      ...completeFrom(earlier, needsSingle),
+      ...completeFrom(earlier, needsRaw),
     },
   };
 }

@@ -20,16 +20,11 @@ export const completeFromField = {
 };
 
 /**
- * Says from when single clicks are complete, if the response needs them and retention has deleted
+ * Says from when raw clicks are complete, if the response needs them and retention has deleted
  * some of the range.
  */
-export const completeFrom = (
-  range: RetainedSpan,
-  needsSingleClicks = true,
-): { complete_from?: string } =>
-  needsSingleClicks && !hasRawClicks(range)
-    ? { complete_from: new Date(range.rawFrom).toISOString() }
-    : {};
+export const completeFrom = (range: RetainedSpan, needsRaw = true): { complete_from?: string } =>
+  needsRaw && !hasRawClicks(range) ? { complete_from: new Date(range.rawFrom).toISOString() } : {};
 
 export const clicks = count("Clicks by people.", 214);
 
@@ -68,7 +63,7 @@ export const regionName = text("The region's name, or `Unknown`.", "Land Berlin"
 
 export const city = text("The city's name, or `Unknown`.", "Berlin");
 
-/** The visitor of a single click. */
+/** The visitor of a raw click. */
 export const clickFields = {
   time: text("When the redirect was sent.", "2026-03-02T09:15:07.318Z"),
   class: text("`human`, `bot` or `prefetch`.", "human"),

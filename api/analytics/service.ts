@@ -67,7 +67,7 @@ type StreamClient = { request: Request; confirm: Confirm };
 /** A WHERE clause with its parameters. */
 export type Condition = { condition: string; params: Record<string, unknown> };
 
-/** The single clicks that a request selects, of one link or of all, and where they are read. */
+/** The raw clicks that a request selects, of one link or of all, and where they are read. */
 export type SelectedClicks = {
   clickhouse: ClicksClient;
   where: Condition;
@@ -213,7 +213,7 @@ export class AnalyticsService {
   }
 
   /**
-   * Resolves the single clicks that a question is about: of one link or of all, and of all classes
+   * Resolves the raw clicks that a question is about: of one link or of all, and of all classes
    * unless a filter names some.
    */
   async selectClicks(

@@ -126,7 +126,7 @@ type OverviewValues = {
 
 /**
  * Returns the top values of each dimension, in the given order: from rollups where they have the
- * dimension, else from single clicks.
+ * dimension, else from raw clicks.
  */
 export async function readOverviewValues(
   query: AnalyticsQuery,
@@ -152,8 +152,8 @@ export async function readOverviewValues(
       };
     }),
   );
-  const needsSingle = inRollups.length < dimensions.length || needsRawClicks(query);
-  return { breakdowns, ...completeFrom(query.range, needsSingle) };
+  const needsRaw = inRollups.length < dimensions.length || needsRawClicks(query);
+  return { breakdowns, ...completeFrom(query.range, needsRaw) };
 }
 
 const isInRollups = (name: ColumnFilter): name is Dimension =>

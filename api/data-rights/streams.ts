@@ -15,8 +15,8 @@ import { listQuarantine } from "../../shared/clicks/quarantine.ts";
 import {
   type Click,
   decodeClick,
-  encodeRawClick,
-  newRawClick,
+  encodeClick,
+  newRequestClick,
   RECORD_BYTES_MAX,
 } from "../../shared/contracts/click-record.ts";
 import {
@@ -156,8 +156,8 @@ export function replaceClicks(
 
 function encodeNobodys(time: number): Buffer {
   const record = Buffer.alloc(RECORD_BYTES_MAX);
-  const click = { ...newRawClick(), time, ids: NOBODYS_IDS };
-  return record.subarray(0, encodeRawClick(record, 0, click));
+  const click = { ...newRequestClick(), time, ids: NOBODYS_IDS };
+  return record.subarray(0, encodeClick(record, 0, click));
 }
 
 // Clicks in the journals of redirectors on this host; those of other hosts are waited for.

@@ -7,9 +7,9 @@ import { type ConsumerInfo, type JetStreamManager, type NatsConnection, NatsErro
 
 import {
   type Click,
-  encodeRawClick,
+  encodeClick,
   RECORD_BYTES_MAX,
-  toRawClick,
+  toRequestClick,
 } from "../../shared/contracts/click-record.ts";
 import {
   encodeSegmentHeader,
@@ -119,7 +119,7 @@ class RecordWriter {
   }
 
   add(click: Click): void {
-    this.#end = encodeRawClick(this.#buffer, this.#end, toRawClick(click));
+    this.#end = encodeClick(this.#buffer, this.#end, toRequestClick(click));
     this.#clicks++;
   }
 

@@ -3,9 +3,9 @@ import { connect, type NatsConnection } from "nats";
 
 import {
   type Click,
-  encodeRawClick,
+  encodeClick,
   RECORD_BYTES_MAX,
-  toRawClick,
+  toRequestClick,
 } from "../../shared/contracts/click-record.ts";
 import {
   encodeSegmentHeader,
@@ -66,7 +66,7 @@ function makeSegment(journalId: Uuid, segment: number, clicks: number): Buffer {
   encodeSegmentHeader({ journalId, segment }).copy(bytes);
   const now = Date.now();
   let end = SEGMENT_HEADER_BYTES;
-  for (let i = 0; i < clicks; i++) end = encodeRawClick(bytes, end, toRawClick(makeClick(now)));
+  for (let i = 0; i < clicks; i++) end = encodeClick(bytes, end, toRequestClick(makeClick(now)));
   return bytes.subarray(0, end);
 }
 

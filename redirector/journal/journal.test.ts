@@ -16,7 +16,7 @@ import { basename, join } from "node:path";
 
 import { z } from "zod";
 
-import { toRawClick } from "../../shared/contracts/click-record.ts";
+import { toRequestClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, SEGMENT_CLICKS_MAX } from "../../shared/contracts/click-segment.ts";
 import { processLog } from "../../shared/log.ts";
 import { canMountDisks, mountDisk, remountDisk, unmountDisk } from "../../test/harness/disks.ts";
@@ -54,7 +54,7 @@ function open({ at = dir(), bytesMax = 10_000_000 } = {}) {
     times: () => clicks().map(({ time }) => time),
     /** Records so many clicks, of the times from 0 on. */
     record(count: number) {
-      for (let time = 0; time < count; time++) journal.append(toRawClick(testClick({ time })));
+      for (let time = 0; time < count; time++) journal.append(toRequestClick(testClick({ time })));
       journal.commit();
     },
     [Symbol.dispose]: () => journal.close(),
@@ -228,7 +228,7 @@ describe("the click journal", () => {
   test("a full journal drops and counts clicks, and takes new ones when there is room again", () => {
     const { journal, sealed } = open({ bytesMax: 6_000 });
     for (let i = 0; i < 20; i++) {
-      journal.append(toRawClick(testClick({ userAgent: "x".repeat(500) })));
+      journal.append(toRequestClick(testClick({ userAgent: "x".repeat(500) })));
       journal.commit();
     }
     const { recorded, dropped } = journal.stats();
@@ -263,7 +263,7 @@ describe("the click journal", () => {
     () => {
       const { journal, sealed, clicks, times } = open({ at: small });
       for (let time = 0; time < 400; time++) {
-        journal.append(toRawClick(testClick({ time, userAgent: "x".repeat(400) })));
+        journal.append(toRequestClick(testClick({ time, userAgent: "x".repeat(400) })));
         journal.commit();
       }
       const { recorded, dropped } = journal.stats();
@@ -275,7 +275,7 @@ describe("the click journal", () => {
         rmSync(segment.path);
         journal.recycle(segment);
       }
-      journal.append(toRawClick(testClick({ time: 1_000 })));
+      journal.append(toRequestClick(testClick({ time: 1_000 })));
       journal.close();
       expect(times()).toContain(1_000);
     },

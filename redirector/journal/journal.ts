@@ -19,9 +19,9 @@ import {
 
 import { countQuarantine, quarantineBytes } from "../../shared/clicks/quarantine.ts";
 import {
-  encodeRawClick,
-  type RawClick,
+  encodeClick,
   RECORD_BYTES_MAX,
+  type RequestClick,
 } from "../../shared/contracts/click-record.ts";
 import {
   encodeSegmentHeader,
@@ -56,7 +56,7 @@ export interface SegmentPublisher {
 
 /** Where the clicks of requests go. */
 export interface ClickLog {
-  append(click: RawClick): void;
+  append(click: RequestClick): void;
   /** Writes the buffered clicks. */
   commit(): void;
 }
@@ -97,12 +97,12 @@ export class Journal implements ClickLog {
   }
 
   /** Buffers a click; seals the segment when it is full. */
-  append(click: RawClick): void {
+  append(click: RequestClick): void {
     if (this.#pendingBytes + this.#batchEnd + RECORD_BYTES_MAX > this.#bytesMax) {
       this.#dropped.journal_full++;
       return;
     }
-    this.#batchEnd = encodeRawClick(this.#batch, this.#batchEnd, click);
+    this.#batchEnd = encodeClick(this.#batch, this.#batchEnd, click);
     this.#batchClicks++;
     const clicks = this.#writer.clicks + this.#batchClicks;
     const bytes = this.#writer.bytes + this.#batchEnd;

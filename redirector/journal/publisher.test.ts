@@ -13,7 +13,7 @@ import { basename, join } from "node:path";
 
 import type { NatsConnection } from "nats";
 
-import { newRawClick } from "../../shared/contracts/click-record.ts";
+import { newRequestClick } from "../../shared/contracts/click-record.ts";
 import { decodeSegment, encodeSegmentHeader } from "../../shared/contracts/click-segment.ts";
 import { CLICKS_STREAM, ensureClicksStream } from "../../shared/contracts/streams.ts";
 import { newUuid } from "../../shared/ids.ts";
@@ -24,7 +24,7 @@ import { dirForEach, forFile } from "../../test/harness/for-file.ts";
 import { startNats } from "../../test/harness/nats.ts";
 import { longTest } from "../../test/harness/property-runs.ts";
 import { redirectorConfig } from "../../test/harness/redirector-config.ts";
-import { encodeClick } from "../../test/harness/segments.ts";
+import { encodeRecord } from "../../test/harness/segments.ts";
 import { type SealedSegment, segmentPath } from "./files.ts";
 import { Publisher, type PublisherEvent } from "./publisher.worker.ts";
 
@@ -54,12 +54,12 @@ const journalId = newUuid();
 
 /** Writes a sealed segment of one click to disk. */
 function writeSealed(segment: number): SealedSegment {
-  const raw = newRawClick();
+  const raw = newRequestClick();
   raw.ids.bytes = Buffer.alloc(32);
   raw.ids.end = 32;
   const bytes = Buffer.concat([
     encodeSegmentHeader({ journalId, segment }),
-    encodeClick({ ...raw, time: segment }),
+    encodeRecord({ ...raw, time: segment }),
   ]);
   const path = segmentPath(dir(), { journalId, segment }, "segment");
   writeFileSync(path, bytes);

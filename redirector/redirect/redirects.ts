@@ -1,5 +1,5 @@
 /** Responses to requests: pages and redirects. Each is counted, and a redirect is a click. */
-import { newRawClick } from "../../shared/contracts/click-record.ts";
+import { newRequestClick } from "../../shared/contracts/click-record.ts";
 import { readUtmQuery } from "../../shared/contracts/query-string.ts";
 import {
   DEFAULT_REDIRECT_STATUS,
@@ -49,7 +49,7 @@ export class Redirects {
   readonly #domains: DomainFinder;
   readonly #counts: Record<string, number> = { redirect: 0 };
   /** Reused by all clicks: the journal encodes it at once. */
-  readonly #click = newRawClick();
+  readonly #click = newRequestClick();
   /** Reused by all redirects, so that they allocate nothing: written or copied before the next. */
   readonly #redirect: LinkRedirect = { location: "", status: DEFAULT_REDIRECT_STATUS };
 

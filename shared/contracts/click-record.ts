@@ -85,7 +85,7 @@ const FLAG_IMPORTED = 128;
  * A click at the time of its request. Header values are ranges of the request's bytes, not yet
  * decoded.
  */
-export type RawClick = {
+export type RequestClick = {
   time: number;
   /** The UUIDs of the link and its account, {@link ID_BYTES} each. */
   ids: ByteSlice;
@@ -112,7 +112,7 @@ export type RawClick = {
  * Encodes a click as one record into `target` at `start`, where {@link RECORD_BYTES_MAX} bytes must
  * be free. Returns the record's end. It runs within a redirect, so it allocates almost nothing.
  */
-export function encodeRawClick(target: Buffer, start: number, click: RawClick): number {
+export function encodeClick(target: Buffer, start: number, click: RequestClick): number {
   const { bytes, ids } = click;
   let offset = start + RECORD_HEADER_BYTES;
   target.writeDoubleLE(click.time, offset);
@@ -146,7 +146,7 @@ export function encodeRawClick(target: Buffer, start: number, click: RawClick): 
 function writeQueries(
   target: Buffer,
   at: number,
-  { bytes, query, destinationUtm = EMPTY_BYTES }: RawClick,
+  { bytes, query, destinationUtm = EMPTY_BYTES }: RequestClick,
   end: number,
 ): number {
   const start = at + 2;
@@ -166,7 +166,7 @@ function writeQueries(
 }
 
 /** Converts a decoded click into one at the time of its request. */
-export function toRawClick(click: Click): RawClick {
+export function toRequestClick(click: Click): RequestClick {
   const texts = [click.userAgent, click.referrer, click.language, click.query].map((text) =>
     Buffer.from(text),
   );
@@ -189,7 +189,7 @@ export function toRawClick(click: Click): RawClick {
 }
 
 /** Creates an empty click whose fields the caller sets; the hot path reuses it. */
-export const newRawClick = (): RawClick => ({
+export const newRequestClick = (): RequestClick => ({
   time: 0,
   ids: emptySlice(),
   mode: "live",
@@ -214,7 +214,7 @@ const AMPERSAND = 0x26;
 const EMPTY: ByteRange = { start: 0, end: 0 };
 const EMPTY_BYTES = Buffer.alloc(0);
 
-const flagsOf = (click: RawClick): number =>
+const flagsOf = (click: RequestClick): number =>
   (click.mode === "test" ? FLAG_TEST : 0) |
   (click.prefetch ? FLAG_PREFETCH : 0) |
   (click.embedded ? FLAG_EMBEDDED : 0) |

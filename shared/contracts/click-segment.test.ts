@@ -2,8 +2,8 @@ import { describe, expect, test } from "bun:test";
 
 import fc from "fast-check";
 
-import { encodeClick, encodeSegment, testClick } from "../../test/harness/segments.ts";
-import { type Click, RECORD_BYTES_MAX, toRawClick } from "./click-record.ts";
+import { encodeRecord, encodeSegment, testClick } from "../../test/harness/segments.ts";
+import { type Click, RECORD_BYTES_MAX, toRequestClick } from "./click-record.ts";
 import {
   decodeSegment,
   encodeSegmentHeader,
@@ -151,7 +151,7 @@ describe("a segment", () => {
 
 /** Encodes a click whose destination has UTM parameters, and decodes it. */
 function encodeQuery(click: Click, utm: string) {
-  const record = encodeClick({ ...toRawClick(click), destinationUtm: Buffer.from(utm) });
+  const record = encodeRecord({ ...toRequestClick(click), destinationUtm: Buffer.from(utm) });
   const header = encodeSegmentHeader({ journalId: click.linkId, segment: 1 });
   const segment = decodeSegment(Buffer.concat([header, record]));
   expect(segment?.whole).toBe(true);

@@ -3,10 +3,10 @@ import type { NatsConnection } from "nats";
 
 import {
   type Click,
-  encodeRawClick,
-  type RawClick,
+  encodeClick,
   RECORD_BYTES_MAX,
-  toRawClick,
+  type RequestClick,
+  toRequestClick,
 } from "../../shared/contracts/click-record.ts";
 import {
   encodeSegmentHeader,
@@ -36,16 +36,16 @@ export const testClick = (change: Partial<Click> = {}): Click => ({
 });
 
 /** Encodes one click as a record. */
-export function encodeClick(click: RawClick): Buffer {
+export function encodeRecord(click: RequestClick): Buffer {
   const record = Buffer.alloc(RECORD_BYTES_MAX);
-  return record.subarray(0, encodeRawClick(record, 0, click));
+  return record.subarray(0, encodeClick(record, 0, click));
 }
 
 /** Encodes a segment of these clicks. */
 export const encodeSegment = (id: SegmentId, clicks: readonly Click[]): Buffer =>
   Buffer.concat([
     encodeSegmentHeader(id),
-    ...clicks.map((click) => encodeClick(toRawClick(click))),
+    ...clicks.map((click) => encodeRecord(toRequestClick(click))),
   ]);
 
 export type TestSegment = SegmentId & { bytes: Buffer; clicks: number };

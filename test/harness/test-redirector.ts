@@ -19,7 +19,7 @@ import { type Click, decodeClick } from "../../shared/contracts/click-record.ts"
 import type { ActiveLink, LinkRecord } from "../../shared/contracts/link-record.ts";
 import { DOMAIN_ALIAS, domainNotice, type DomainSettings } from "../../shared/contracts/notices.ts";
 import { redirectorConfig } from "./redirector-config.ts";
-import { encodeClick } from "./segments.ts";
+import { encodeRecord } from "./segments.ts";
 
 export const LINK: ActiveLink = {
   state: "active",
@@ -96,7 +96,7 @@ export class TestRedirector {
       takedowns: this.takedowns,
       journal: {
         append: (click) => {
-          const bytes = encodeClick(click);
+          const bytes = encodeRecord(click);
           const decoded = decodeClick(bytes, { start: 0, end: bytes.length });
           if (decoded !== undefined) this.clicks.push(decoded);
         },

@@ -9,7 +9,7 @@ import fc from "fast-check";
 
 import { addressGroups } from "../../shared/addresses.ts";
 import { truncateText } from "../../shared/bytes.ts";
-import { type Click, toRawClick } from "../../shared/contracts/click-record.ts";
+import { type Click, toRequestClick } from "../../shared/contracts/click-record.ts";
 import {
   decodeSegment,
   encodeSegmentHeader,
@@ -23,7 +23,7 @@ import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
 import { parseAgent } from "../../shared/visitors/user-agent.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
-import { encodeClick, encodeSegment, testClick } from "../../test/harness/segments.ts";
+import { encodeRecord, encodeSegment, testClick } from "../../test/harness/segments.ts";
 import { Enricher, parseLanguage, ROW_COLUMNS, VisitorHash } from "./rows.ts";
 
 // A database is loaded and many rows are computed, on a machine that may be busy.
@@ -231,14 +231,14 @@ describe("the rows of a segment", () => {
       fc.asyncProperty(anyBytes, async (bytes) => {
         const range = { start: 0, end: bytes.length };
         const click = {
-          ...toRawClick(CLICK),
+          ...toRequestClick(CLICK),
           bytes,
           userAgent: range,
           referrer: range,
           language: range,
           query: range,
         };
-        const segment = Buffer.concat([encodeSegmentHeader(ID), encodeClick(click)]);
+        const segment = Buffer.concat([encodeSegmentHeader(ID), encodeRecord(click)]);
         const decoded = decodeSegment(segment)?.clicks ?? [];
         const rows = await enricher.enrich(segment);
         expect(parseRows(rows?.rows ?? Buffer.alloc(0))).toEqual(decoded.map(enrich));
