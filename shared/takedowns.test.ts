@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 
-import { type LinkFacts, TakedownSet } from "./takedowns.ts";
+import { type TakedownFields, TakedownSet } from "./takedowns.ts";
 
-const link = (more: Partial<LinkFacts> = {}): LinkFacts => ({
+const link = (more: Partial<TakedownFields> = {}): TakedownFields => ({
   account_id: "0190a5a2-0000-7000-8000-000000000002",
   destination: "https://www.evil.example:8443/x?to=good.example",
   ...more,
 });
 
-const covers = (hosts: string[], facts: LinkFacts, accounts: string[] = []) =>
-  new TakedownSet({ accounts, hosts }).covers(facts);
+const covers = (hosts: string[], fields: TakedownFields, accounts: string[] = []) =>
+  new TakedownSet({ accounts, hosts }).covers(fields);
 
 test("an account covers its links, and no others", () => {
   expect(covers([], link(), [link().account_id])).toBe(true);

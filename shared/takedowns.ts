@@ -4,7 +4,7 @@ import type { RedirectSettings } from "./contracts/redirect-settings.ts";
 import { isWithin, normalizeHost } from "./hosts.ts";
 
 /** The fields of a link that takedowns use. */
-export type LinkFacts = {
+export type TakedownFields = {
   account_id: string;
   destination: string;
   extras?: RedirectSettings | undefined;
@@ -20,7 +20,7 @@ export class TakedownSet {
     this.#hosts = new Set(hosts);
   }
 
-  covers({ account_id, destination, extras }: LinkFacts): boolean {
+  covers({ account_id, destination, extras }: TakedownFields): boolean {
     if (this.#accounts.has(account_id)) return true;
     if (this.#hosts.size === 0) return false;
     const isTaken = (url: string): boolean => isWithin(this.#hosts, hostOf(url));

@@ -20,7 +20,7 @@ import { ClicksTable } from "./batches/clicks-table.ts";
 import { checks, migrateChecks } from "./checks.ts";
 import { configSchema, geoipConfigSchema, migrateConfigSchema } from "./config.ts";
 import { ConsistencyCheck } from "./consistency-check.ts";
-import { Consumer } from "./consumer/consumer.ts";
+import { ClicksConsumer } from "./consumer/consumer.ts";
 import { connect, type Context } from "./context.ts";
 import { Counters } from "./counters.ts";
 import { DiskRoom } from "./disk-room.ts";
@@ -73,7 +73,7 @@ async function startParts(context: Context, lifecycle: Lifecycle): Promise<Parts
   const enricher = new Enricher(geo, config.VISITOR_HASH_SECRET, hosts, hasAnonymousVisitors);
   const repairs = new Repairs(context, counters);
   const clickParts = { enricher, batchLog, clicks, repairs, counters, recorder };
-  const consumer = new Consumer(context, clickParts);
+  const consumer = new ClicksConsumer(context, clickParts);
   lifecycle.onStop("consumer", () => consumer.stop());
   const check = new ConsistencyCheck(context, repairs, consumer);
   lifecycle.onStop("consistency check", () => check.stop());
@@ -157,7 +157,7 @@ async function printClusterSchema(): Promise<void> {
 type Parts = {
   geo: Geo;
   replies: Replies;
-  consumer: Consumer;
+  consumer: ClicksConsumer;
   counters: Counters;
   recorder: ClickRecorder;
   check: ConsistencyCheck;

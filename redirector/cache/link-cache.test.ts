@@ -4,7 +4,7 @@ import fc from "fast-check";
 
 import { sliceToString } from "../../shared/bytes.ts";
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
-import type { LinkFacts } from "../../shared/takedowns.ts";
+import type { TakedownFields } from "../../shared/takedowns.ts";
 import { activeLink } from "../../test/harness/links-log.ts";
 import { casesOf } from "../../test/harness/property-runs.ts";
 import { LinkCache } from "./link-cache.ts";
@@ -18,7 +18,7 @@ const active = (alias: string, version: number, destination = "https://example.c
 });
 
 /** Takedowns that cover what a function says. */
-function takedownsOf(covers: (link: LinkFacts) => boolean): Takedowns {
+function takedownsOf(covers: (link: TakedownFields) => boolean): Takedowns {
   const takedowns = new Takedowns();
   spyOn(takedowns, "covers").mockImplementation(covers);
   return takedowns;

@@ -15,8 +15,8 @@ import {
   type CachedState,
   emptyLink,
   isReferenced,
-  readFacts,
   readLink,
+  readTakedownFields,
   setReferenced,
   setTakenDown,
   sizeAt,
@@ -220,7 +220,7 @@ export class LinkCache {
   }
 
   #mark(bytes: Buffer, at: number): void {
-    const facts = readFacts(bytes, at);
-    if (facts !== undefined) setTakenDown(bytes, at, this.#takedowns.covers(facts));
+    const fields = readTakedownFields(bytes, at);
+    if (fields !== undefined) setTakenDown(bytes, at, this.#takedowns.covers(fields));
   }
 }

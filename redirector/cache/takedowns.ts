@@ -4,14 +4,14 @@
  */
 import type { LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isTakedownNotice } from "../../shared/contracts/notices.ts";
-import { type LinkFacts, TakedownSet } from "../../shared/takedowns.ts";
+import { type TakedownFields, TakedownSet } from "../../shared/takedowns.ts";
 
 export class Takedowns {
   #current: TakedownSet | undefined;
   #isKnown = false;
 
   /** Whether a link is taken down with its account or with a host that it redirects to. */
-  covers(link: LinkFacts): boolean {
+  covers(link: TakedownFields): boolean {
     return this.#current?.covers(link) ?? false;
   }
 

@@ -93,7 +93,7 @@ export class Server {
     now: 0,
     peer: "",
   };
-  readonly #facts: RespondedRequest = { method: "", keepAlive: true, now: 0 };
+  readonly #request: RespondedRequest = { method: "", keepAlive: true, now: 0 };
   readonly #listener: TCPSocketListener<Connection>;
   readonly #timer: Timer;
   /** The time of the timeout clock. */
@@ -275,17 +275,17 @@ export class Server {
     const incoming = this.#incoming;
     incoming.now = now;
     incoming.peer = connection.peer;
-    const facts = this.#facts;
-    facts.method = incoming.head.method;
-    facts.keepAlive = incoming.head.keepAlive && !this.#isDraining;
-    facts.now = now;
+    const request = this.#request;
+    request.method = incoming.head.method;
+    request.keepAlive = incoming.head.keepAlive && !this.#isDraining;
+    request.now = now;
     try {
       const response = this.#handler.handle(incoming);
       if (response instanceof Promise) {
-        void this.#respondLater(socket, response, { ...facts });
+        void this.#respondLater(socket, response, { ...request });
         return;
       }
-      this.#turn.respond(socket, response, facts);
+      this.#turn.respond(socket, response, request);
       this.#turn.countResponse();
     } catch (error) {
       this.#turn.fail(socket, "request", error);
@@ -296,7 +296,7 @@ export class Server {
   async #respondLater(
     socket: Client,
     pending: Promise<RedirectorResponse>,
-    facts: RespondedRequest,
+    request: RespondedRequest,
   ): Promise<void> {
     const connection = socket.data;
     const { startedMs } = this.#turn;
@@ -307,7 +307,7 @@ export class Server {
       const response = await pending;
       connection.awaitingResponse = false;
       if (!this.#connections.all.has(socket)) return;
-      this.#turn.respond(socket, response, facts);
+      this.#turn.respond(socket, response, request);
       this.latency.observe(performance.now() - startedMs, 1);
     } catch (error) {
       connection.awaitingResponse = false;
@@ -318,8 +318,8 @@ export class Server {
   /** Sends the last response of a connection: its further bytes cannot be trusted. */
   #reject(socket: Client, status: RejectionStatus, now: number): void {
     socket.data.lingers = true;
-    const facts = { method: "GET", keepAlive: false, now };
-    this.#turn.respond(socket, rejectionResponse(status), facts);
+    const request = { method: "GET", keepAlive: false, now };
+    this.#turn.respond(socket, rejectionResponse(status), request);
   }
 
   #sendRest(socket: Client): void {

@@ -56,12 +56,12 @@ export type PublisherEvent =
   | { kind: "released"; segment: SealedSegment }
   | { kind: "stopped" };
 
-type Send = (event: PublisherEvent) => void;
+type Report = (event: PublisherEvent) => void;
 
 export class Publisher {
   readonly #nats: Nats;
   readonly #config: Config;
-  readonly #report: Send;
+  readonly #report: Report;
   readonly #log: Log;
   readonly #retention: Retention;
   readonly #timer: Timer;
@@ -76,7 +76,7 @@ export class Publisher {
   #sweeping = Promise.resolve();
   #isStopped = false;
 
-  constructor(nats: Nats, config: Config, report: Send, log: Log) {
+  constructor(nats: Nats, config: Config, report: Report, log: Log) {
     this.#nats = nats;
     this.#config = config;
     this.#report = report;
@@ -217,14 +217,14 @@ export class Publisher {
 
 declare const self: Worker;
 
-const send: Send = (event) => self.postMessage(event);
+const report: Report = (event) => self.postMessage(event);
 
 type Running = { publisher: Publisher; nats: NatsClient; log: Log };
 
 function start(config: Config): Running {
   const log = processLog("redirector", config.LOG_LEVEL);
   const nats = new NatsClient(config.NATS_URL, "redirector clicks", log, config);
-  return { publisher: new Publisher(nats, config, send, log), nats, log };
+  return { publisher: new Publisher(nats, config, report, log), nats, log };
 }
 
 /** Never rejects; segments that are not published stay in the journal. */
@@ -242,7 +242,7 @@ let running: Running | undefined;
 function take({ data }: MessageEvent<PublisherCommand>): void {
   if (data.kind === "start") running = start(data.config);
   else if (data.kind === "publish") running?.publisher.add(data.segment);
-  else void stop(running).finally(() => send({ kind: "stopped" }));
+  else void stop(running).finally(() => report({ kind: "stopped" }));
 }
 
 // Tests use the publisher in the main thread.

@@ -12,9 +12,9 @@ import {
   copyLink,
   emptyLink,
   isReferenced,
-  readFacts,
   readLink,
   readRecord,
+  readTakedownFields,
   setReferenced,
   sizeAt,
   sizeOf,
@@ -106,7 +106,7 @@ describe("a record", () => {
       const again = Buffer.alloc(sizeOf(read));
       writeRecord(again, 0, read, false);
       expect(again.equals(bytes)).toBe(true);
-      expect(readFacts(bytes, 0)?.extras).toMatchObject({ ...extras, rules: {} });
+      expect(readTakedownFields(bytes, 0)?.extras).toMatchObject({ ...extras, rules: {} });
       expect(() => JSON.stringify(read)).toThrow("no part of a message");
       const link = readLink(bytes, 0, emptyLink());
       if (link === null || link === "taken_down") throw new Error("There is no link.");

@@ -16,7 +16,7 @@ import { keyOf } from "../contracts/short-link.ts";
 import { u16At, u32At } from "../decision/byte-writer.ts";
 import { EncodedRules, encodeRules } from "../decision/encoded-rules.ts";
 import { ID_BYTES, readUuid, writeUuid } from "../ids.ts";
-import type { LinkFacts } from "../takedowns.ts";
+import type { TakedownFields } from "../takedowns.ts";
 
 /** The part of a link that a redirect and its click need. */
 export type CachedLink = {
@@ -180,20 +180,20 @@ export function readLink(bytes: Buffer, at: number, link: CachedLink): CachedSta
 }
 
 /** The fields of the record at `at` that takedowns use; undefined for a deleted link. */
-export function readFacts(bytes: Buffer, at: number): LinkFacts | undefined {
+export function readTakedownFields(bytes: Buffer, at: number): TakedownFields | undefined {
   const flags = flagsAt(bytes, at);
   if ((flags & ACTIVE) === 0) return undefined;
   const ids = keyEnd(bytes, at);
   const start = ids + 2 * ID_BYTES;
   const end = start + u16At(bytes, at + DESTINATION_LENGTH);
-  const facts = {
+  const fields = {
     account_id: readUuid(bytes, ids + ID_BYTES),
     destination: bytes.toString("latin1", start, end),
   };
-  if ((flags & SETTINGS) === 0) return facts;
+  if ((flags & SETTINGS) === 0) return fields;
   const settingsAt = end + u16At(bytes, at + PASSWORD_LENGTH);
   const settings = parseSettings(readSettings(bytes, settingsAt));
-  return { ...facts, ...toMembers(settings, readRules(bytes, settingsAt)) };
+  return { ...fields, ...toMembers(settings, readRules(bytes, settingsAt)) };
 }
 
 /** Sets or clears a record's TAKEN_DOWN bit. */

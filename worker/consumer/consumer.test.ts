@@ -34,7 +34,7 @@ import { type ClickedLink, Enricher } from "../enrich/rows.ts";
 import { ClickRecorder } from "../events/recorder.ts";
 import { Metrics } from "../metrics.ts";
 import { Repairs } from "../repairs.ts";
-import { Consumer } from "./consumer.ts";
+import { ClicksConsumer } from "./consumer.ts";
 
 // Each test starts a real server and waits for it, all of them at once, on a machine that may be
 // busy.
@@ -80,7 +80,7 @@ async function openWorld() {
   const counts: [outcome: string, segments: number, clicks: number][] = [];
   /** What the next inserts that contain a segment do, by its id; later ones succeed. */
   const faults = new Map<string, (() => Promise<void>)[]>();
-  const running: Consumer[] = [];
+  const running: ClicksConsumer[] = [];
   const log = new MemoryLog();
   const stored = () => inserted.flat();
 
@@ -106,7 +106,7 @@ async function openWorld() {
     override repair = noRepair;
   }
 
-  function start(change: Partial<ClickStore> = {}, repair = noRepair): Consumer {
+  function start(change: Partial<ClickStore> = {}, repair = noRepair): ClicksConsumer {
     const context = workerContext(
       { nats: client, metrics: new CountedMetrics() },
       { CLICKS_BYTES_MAX: String(STREAM_BYTES_MAX) },
@@ -130,7 +130,7 @@ async function openWorld() {
       ...change,
     };
     const parts = { enricher, batchLog: log, clicks, repairs, counters, recorder };
-    const consumer = new Consumer(context, parts, TRIM_INTERVAL_MS);
+    const consumer = new ClicksConsumer(context, parts, TRIM_INTERVAL_MS);
     running.push(consumer);
     return consumer;
   }

@@ -76,7 +76,7 @@ type Tenure = {
   trimAt: number;
 };
 
-export class Consumer {
+export class ClicksConsumer {
   readonly #context: Context;
   readonly #parts: ClickParts;
   readonly #trimIntervalMs: number;
