@@ -4,6 +4,8 @@
  * effect even after the worker is killed. Each worker makes other rows of a segment, as with other
  * GeoIP data.
  */
+import { ClickHouseError } from "@clickhouse/client";
+
 import { formatSegmentId, type SegmentId } from "../../shared/contracts/click-segment.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import type {
@@ -18,7 +20,12 @@ import { Owner, type SegmentSource } from "../../worker/batches/owner.ts";
 import { inRanges, parseRanges, SegmentIndex } from "../../worker/batches/segment-index.ts";
 import type { Random } from "./random.ts";
 
-class RejectedError extends Error {}
+/** ClickHouse will never accept rows: CANNOT_PARSE_INPUT_ASSERTION_FAILED. */
+export class RejectedError extends ClickHouseError {
+  constructor(message: string) {
+    super({ message, code: "27", type: "" });
+  }
+}
 
 type Step = { worker: number | undefined; run: () => void };
 /** The rows of each segment, and the tokens of the inserts. */
@@ -234,7 +241,6 @@ export class World {
     return {
       insert: (token, rows) =>
         this.#send(worker, () => this.#insert(worker, token, rows.flatMap(parseRows))),
-      isRejected: (error) => error instanceof RejectedError,
       findStored: (segments) => this.#send(worker, () => segments.filter(isStored)),
       readRows: (segments) => this.#send(worker, () => this.#readRows(worker, segments)),
       readHistory: () => Promise.resolve(new SegmentIndex()),

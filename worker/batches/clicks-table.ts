@@ -11,7 +11,6 @@ import { type BucketRange, requestRepair } from "../../shared/clicks/rollups.ts"
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_SECONDS, HOUR_SECONDS } from "../../shared/durations.ts";
 import type { Uuid } from "../../shared/ids.ts";
-import { isRejected } from "../clickhouse.ts";
 import { ROW_COLUMNS } from "../enrich/rows.ts";
 import type { Metrics } from "../metrics.ts";
 import { SegmentIndex } from "./segment-index.ts";
@@ -36,10 +35,11 @@ export const spanOf = (segments: readonly ClickSpan[]): ClickSpan => ({
 
 /** Where owners store clicks; a model of it is in `test/harness`. */
 export interface ClickStore {
-  /** Inserts rows as one block, unless the token was inserted before; may be repeated. */
+  /**
+   * Inserts rows as one block, unless the token was inserted before; may be repeated.
+   * `isRejected` knows the errors that mean that these rows will never be accepted.
+   */
   insert(token: string, rows: readonly Buffer[]): Promise<void>;
-  /** Whether an error of `insert` means that these rows will never be accepted. */
-  isRejected(error: unknown): boolean;
   /** Returns which of these segments have rows. All their clicks must be in the span. */
   findStored(segments: readonly SegmentId[], span: ClickSpan): Promise<SegmentId[]>;
   /**
@@ -108,10 +108,6 @@ export class ClicksTable implements ClickStore {
         },
       }),
     );
-  }
-
-  isRejected(error: unknown): boolean {
-    return isRejected(error);
   }
 
   async findStored(segments: readonly SegmentId[], span: ClickSpan): Promise<SegmentId[]> {

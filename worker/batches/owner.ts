@@ -46,6 +46,7 @@
 import type { SegmentId } from "../../shared/contracts/click-segment.ts";
 import { DAY_MS } from "../../shared/durations.ts";
 import { newUuid } from "../../shared/ids.ts";
+import { isRejected } from "../clickhouse.ts";
 import {
   type Batch,
   type BatchLog,
@@ -299,7 +300,6 @@ export class Owner {
    */
   async #complete({ token }: Manifest, rows: readonly Buffer[]): Promise<boolean> {
     if (rows.every(({ length }) => length === 0)) return true;
-    const isRejected = (error: unknown) => this.#clicks.isRejected(error);
     try {
       await this.#retry(() => this.#clicks.insert(token, rows), isRejected);
       return true;
@@ -325,7 +325,6 @@ export class Owner {
     const batch = await this.#writer.begin(segments);
     this.#position = batch.manifest.position;
     const rows = rowsOf(segments);
-    const isRejected = (error: unknown) => this.#clicks.isRejected(error);
     try {
       await this.#retry(
         async () => {

@@ -5,12 +5,11 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 
 import { newUuid } from "../../shared/ids.ts";
+import { RejectedError } from "../../test/harness/batches-model.ts";
 import { MemoryLog } from "../../test/harness/memory-log.ts";
 import type { ClickStore } from "./clicks-table.ts";
 import { Owner, type SegmentSource } from "./owner.ts";
 import { SegmentIndex } from "./segment-index.ts";
-
-class RejectedError extends Error {}
 
 const CLICK = Date.now();
 const SEGMENT = {
@@ -38,7 +37,6 @@ function takeOver(
 ): Promise<Owner> {
   const world: ClickStore & SegmentSource = {
     insert: async (token, rows) => void inserted.push([token, rows.join("")]),
-    isRejected: (error) => error instanceof RejectedError,
     findStored: async (segments) => (stored === "" ? [] : [...segments]),
     readRows: async () => Buffer.from(stored),
     readHistory: async () => new SegmentIndex(),

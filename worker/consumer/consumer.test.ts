@@ -28,7 +28,6 @@ import { workerContext } from "../../test/harness/worker-context.ts";
 import { BatchesTable } from "../batches/batch-log.ts";
 import { ClicksTable, type ClickStore } from "../batches/clicks-table.ts";
 import { SegmentIndex } from "../batches/segment-index.ts";
-import { isRejected } from "../clickhouse.ts";
 import { Counters } from "../counters.ts";
 import { type ClickedLink, Enricher } from "../enrich/rows.ts";
 import { ClickRecorder } from "../events/recorder.ts";
@@ -123,7 +122,6 @@ async function openWorld() {
         for (const id of ids) await faults.get(id)?.shift()?.();
         inserted.push(ids);
       },
-      isRejected,
       findStored: async (ids) => ids.filter((id) => stored().includes(formatSegmentId(id))),
       readRows: async () => Buffer.alloc(0),
       readHistory: async () => new SegmentIndex(),
