@@ -326,7 +326,10 @@ function toEntry(row: z.output<typeof entryRow>): BatchEntry {
   return { kind, number, manifest: { token, segments, sequences, position, ...clicks } };
 }
 
-/** Repeats until it succeeds. Throws final errors, and any error when the worker stops. */
+/**
+ * Repeats until it succeeds. Throws final errors, and any error when the worker stops. It is
+ * `#retry` of `ClicksConsumer`, which shows the problem meanwhile.
+ */
 export type Retry = <T>(
   operation: () => Promise<T>,
   isFinal?: (error: unknown) => boolean,
