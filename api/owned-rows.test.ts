@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 
 import { encodeId, newUuid } from "../shared/ids.ts";
 import { forFile } from "../test/harness/for-file.ts";
-import { startPostgres } from "../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../test/harness/postgres.ts";
 import { type Principal, SYSTEM } from "./http/principal.ts";
 
 const postgres = await forFile(startPostgres());
@@ -36,15 +36,15 @@ test("an id of the other mode is not found, and said to be there, to its own acc
 
   expect(await messageOf(links.get(test, link.id))).toBe("found");
   expect(await messageOf(links.get(live, link.id))).toBe(there);
-  expect(await messageOf(links.update(live, link.id, { title: "T" }))).toBe(there);
-  expect(await messageOf(links.remove(live, link.id))).toBe(there);
+  expect(await messageOf(links.update(live, link.id, { title: "T" }, anyVersion))).toBe(there);
+  expect(await messageOf(links.remove(live, link.id, anyVersion))).toBe(there);
   const { results } = await links.removeMany(live, [id, encodeId("link", newUuid())]);
   expect(results.map((row) => ("error" in row ? row.error.message : "found"))).toEqual([
     there,
     nowhere,
   ]);
   expect(await messageOf(links.get(stranger, link.id))).toBe(nowhere);
-  expect(await messageOf(links.remove(stranger, link.id))).toBe(nowhere);
+  expect(await messageOf(links.remove(stranger, link.id, anyVersion))).toBe(nowhere);
   expect(await messageOf(keys.get(test, key.id))).toBe(
     "The key does not exist in test mode. It is in live mode: use a live key.",
   );

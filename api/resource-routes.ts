@@ -9,7 +9,6 @@ import { brandingRoutes } from "./branding/routes.ts";
 import { clicksRoutes } from "./clicks/routes.ts";
 import { domainRoutes } from "./domains/routes.ts";
 import { eventRoutes } from "./events/routes.ts";
-import { Idempotency } from "./idempotency/idempotency.ts";
 import { keyRoutes } from "./keys/routes.ts";
 import { limitRoutes } from "./limits-routes.ts";
 import { qrRoutes } from "./links/qr/routes.ts";
@@ -28,22 +27,21 @@ export function resourceRoutes(site: Site, context: SiteContext, services: Servi
   const { links, analytics, failures, clicks, domains, keys } = services;
   const { shares, tags, branding, views, events, webhooks, reports } = services;
   const originOf = (request: Request): string => site.originOf(request);
-  const idempotency = new Idempotency(stores.requests);
   return new Elysia()
-    .use(linkRoutes(auth, idempotency, links, shortUrl))
-    .use(bulkLinkRoutes(auth, idempotency, links, shortUrl))
+    .use(linkRoutes(auth, links, shortUrl))
+    .use(bulkLinkRoutes(auth, links, shortUrl))
     .use(qrRoutes(auth, links, branding, shortUrl))
     .use(tagRoutes(auth, tags))
     .use(analyticsRoutes(auth, analytics))
     .use(failureRoutes(auth, failures))
     .use(clicksRoutes(auth, clicks))
-    .use(domainRoutes(auth, idempotency, domains, shortUrl))
-    .use(keyRoutes(auth, idempotency, keys))
-    .use(shareRoutes(auth, idempotency, shares, originOf))
+    .use(domainRoutes(auth, domains, shortUrl))
+    .use(keyRoutes(auth, keys))
+    .use(shareRoutes(auth, shares, originOf))
     .use(brandingRoutes(auth, branding))
     .use(viewRoutes(auth, views))
-    .use(webhookRoutes(auth, idempotency, webhooks))
+    .use(webhookRoutes(auth, webhooks))
     .use(eventRoutes(auth, events))
-    .use(reportRoutes(auth, idempotency, reports, shortUrl))
+    .use(reportRoutes(auth, reports, shortUrl))
     .use(limitRoutes(auth, stores));
 }

@@ -30,7 +30,7 @@ import {
 } from "./auth/access-rules.ts";
 import { isClickHouseUnavailable } from "./clickhouse.ts";
 import { ApiError, type ErrorCode, unavailable } from "./http/errors.ts";
-import { isNotModified } from "./http/etag.ts";
+import { isNotModified, readPreconditions } from "./http/etag.ts";
 import { leaveUnread, readJsonBody } from "./http/json-body.ts";
 import { allowOrigins, requireSameOrigin } from "./http/origins.ts";
 import { readQuery, requireKnownParameters } from "./http/query.ts";
@@ -38,10 +38,12 @@ import {
   addressOf,
   type Call,
   ForwardedRequest,
+  principalOf,
   type ResponseSettings,
 } from "./http/request-context.ts";
 import { RouteTable } from "./http/route-table.ts";
 import { installValidation, INTERNAL_MESSAGE, type ValidatedRoute } from "./http/validation.ts";
+import { Idempotency, type Work } from "./idempotency/idempotency.ts";
 import { rateLimited, rateLimitHeaders } from "./limits/windows.ts";
 import { isUnavailable, isUnstorable } from "./postgres.ts";
 import type { Stores } from "./stores.ts";
@@ -89,6 +91,7 @@ export class Site {
   readonly #authenticator: Authenticator;
   readonly #headers: Readonly<Headers>;
   readonly #ownOrigin: string | undefined;
+  readonly #idempotency: Idempotency;
   readonly #routes = new RouteTable();
   /** When requests arrived (`performance.now()`). */
   readonly #arrivals = new WeakMap<Request, number>();
@@ -105,6 +108,7 @@ export class Site {
   ) {
     this.#context = context;
     this.#authenticator = authenticator;
+    this.#idempotency = new Idempotency(context.stores.requests);
     this.#headers = { ...siteHeaders(url), ...headers };
     this.#ownOrigin = ownOrigin;
   }
@@ -168,24 +172,34 @@ export class Site {
       optionalBody: (enabled: true) => ({ detail: noted({ "x-optional-body": enabled }) }),
       /** Error codes of this route beyond those that its other options imply. */
       errors: (codes: readonly ErrorCode[]) => ({ detail: noted({ "x-errors": codes }) }),
-      /**
-       * `read`: returns 304 to a client whose `ETag` is current. `write`: honours `If-Match`, and
-       * may return 412.
-       */
-      conditional: (kind: "read" | "write") => ({
-        detail: noted({ "x-conditional": kind }),
+      /** Returns 304 to a client whose `ETag` is current. */
+      conditionalRead: (_enabled: true) => ({
+        detail: noted({ "x-conditional": "read" }),
         mapResponse({ request, set }) {
           const etag = set.headers["etag"];
-          const isRead = kind === "read" && Number(set.status ?? 200) === 200;
-          if (!isRead || typeof etag !== "string" || !isNotModified(request.headers, etag)) {
+          const isOk = Number(set.status ?? 200) === 200;
+          if (!isOk || typeof etag !== "string" || !isNotModified(request.headers, etag))
             return undefined;
-          }
           set.status = 304;
           return new Response(null, { status: 304 });
         },
       }),
-      /** Replays the response to a repeated `Idempotency-Key`: see `idempotency/idempotency.ts`. */
-      idempotent: (enabled: true) => ({ detail: noted({ "x-idempotent": enabled }) }),
+      /** Gives the handler `requireVersion`, which a change of the resource requires. */
+      conditionalWrite: (_enabled: true) => ({
+        detail: noted({ "x-conditional": "write" }),
+        resolve: ({ request }) => ({ requireVersion: readPreconditions(request.headers) }),
+      }),
+      /**
+       * Gives the handler `runOnce`, which replays the response to a repeated `Idempotency-Key`. A
+       * `secret` response is replayed only to the API key or session that made the request.
+       */
+      idempotent: (kind: "plain" | "secret") => ({
+        detail: noted({ "x-idempotent": true }),
+        resolve: ({ call, request, body, set }) => ({
+          runOnce: <Body>(work: Work<Body>): Promise<Body> =>
+            this.#idempotency.run({ principal: principalOf(call), request, body, set }, kind, work),
+        }),
+      }),
     })
     .as("scoped");
 

@@ -5,7 +5,7 @@ import { changeDomainBody } from "../../shared/contracts/domain-settings.ts";
 import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { listQuery, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import { created, type Idempotency } from "../idempotency/idempotency.ts";
+import { created } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   domainListResponse,
@@ -18,24 +18,19 @@ import {
 import type { DomainService } from "./service.ts";
 
 /** `shortUrl` is the origin of short links. */
-export const domainRoutes = (
-  auth: AccessPlugin,
-  idempotency: Idempotency,
-  domains: DomainService,
-  shortUrl: string,
-) =>
+export const domainRoutes = (auth: AccessPlugin, domains: DomainService, shortUrl: string) =>
   new Elysia({ name: "domains", prefix: "/v1/domains", tags: ["Domains"] })
     .use(auth)
     .post(
       "",
-      ({ call, request, body, set }) =>
-        idempotency.run({ call, request, body, set }, async (principal, id) => {
+      ({ body, runOnce }) =>
+        runOnce(async (principal, id) => {
           const row = await domains.create(principal, id, body.domain);
           return created("/v1/domains", toDomainResponse(row, shortUrl));
         }),
       {
         access: { scope: "domains:write", limit: "POST /v1/domains", cost: 1 },
-        idempotent: true,
+        idempotent: "plain",
         errors: ["domain_taken", "quota_exceeded"],
         body: newDomainBody,
         response: { 201: domainResponse },

@@ -10,7 +10,7 @@ import { processLog } from "../../shared/log.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { outcomeOf } from "../../test/harness/outcomes.ts";
-import { startPostgres, upsertLink } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres, upsertLink } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { AccountScope } from "../http/principal.ts";
 import { Republishing, selectAfter, selectServed } from "../links/republishing.ts";
@@ -133,14 +133,16 @@ describe("links on an account's own domain", () => {
     for (const alias of ["help", "docs", "Status", "v1", "login"]) {
       const { link } = await create(alias);
       expect(await problemOf(onOwn(alias))).toEqual(reserved);
-      const rename = (to: string) => links.update(owner, link.id, { alias: to });
+      const rename = (to: string) => links.update(owner, link.id, { alias: to }, anyVersion);
       expect((await rename(`${alias}-2`)).link.alias).toBe(`${alias}-2`);
       expect((await rename(alias)).link.alias).toBe(alias);
       expect(await problemOf(rename("HealthZ"))).toEqual(reserved);
     }
     expect(await problemOf(create("healthz"))).toEqual(reserved);
     const { link } = await onOwn(`own-${newUuid()}`);
-    expect(await problemOf(links.update(owner, link.id, { alias: "help" }))).toEqual(reserved);
+    expect(await problemOf(links.update(owner, link.id, { alias: "help" }, anyVersion))).toEqual(
+      reserved,
+    );
   });
 });
 
@@ -206,11 +208,11 @@ describe("a switch of case", () => {
     const { owner, id, host, create } = await addDomain();
     const [{ link: first }, { link: second }] = [await create("First"), await create("Second")];
     await domains.update(owner, id, { case_sensitive: false });
-    const rename = () => links.update(owner, second.id, { alias: "Third" });
-    expect(await outcomeOf(links.remove(owner, first.id))).toBe("unavailable");
+    const rename = () => links.update(owner, second.id, { alias: "Third" }, anyVersion);
+    expect(await outcomeOf(links.remove(owner, first.id, anyVersion))).toBe("unavailable");
     expect(await outcomeOf(rename())).toBe("unavailable");
     await finishJobs();
-    await links.remove(owner, first.id);
+    await links.remove(owner, first.id, anyVersion);
     await rename();
     expect(await lastStates(host)).toEqual({
       First: "deleted",
@@ -320,7 +322,7 @@ describe("a domain", () => {
     const { owner, id, host, create } = await prove("busy.example.com");
     const { link } = await create("busy");
     expect(await outcomeOf(domains.remove(owner, id))).toBe("domain_in_use");
-    await links.remove(owner, link.id);
+    await links.remove(owner, link.id, anyVersion);
     await domains.remove(owner, id);
     expect(await outcomeOf(domains.get(owner, id))).toBe("not_found");
     expect(await problemOf(create("late"))).toEqual(["invalid_request", "domain"]);
@@ -333,7 +335,7 @@ describe("a domain", () => {
     for (const url of [`https://${host}/x`, `http://${host.toUpperCase()}.:81/`])
       for (const work of [
         links.create(owner, newUuid(), { url }),
-        links.update(owner, link.id, { url }),
+        links.update(owner, link.id, { url }, anyVersion),
       ])
         expect(await problemOf(work)).toEqual(["invalid_url", "url"]);
   });
@@ -433,9 +435,9 @@ describe("a proof", () => {
       { page: 1, limit: 10 },
     );
     const [first, second] = left.rows;
-    await links.update(old.owner, first?.id, { title: "x" });
+    await links.update(old.owner, first?.id, { title: "x" }, anyVersion);
     await links.updateMany(old.owner, [{ id: encodeId("link", first?.id ?? link.id), title: "y" }]);
-    await links.remove(old.owner, first?.id);
+    await links.remove(old.owner, first?.id, anyVersion);
     await links.removeMany(old.owner, [encodeId("link", second?.id ?? link.id)]);
     expect(await readPublished()).toHaveLength(before);
     expect(await lastStates(old.host)).toMatchObject({ shared: "active" });
@@ -453,12 +455,12 @@ describe("a proof", () => {
     const { id, verification_value } = await domains.create(next, newUuid(), old.host);
     txt.set(`_shorthop.${old.host}`, [verification_value]);
     await domains.verify(next, id);
-    const rename = () => links.update(old.owner, second.id, { alias: "renamed" });
-    expect(await outcomeOf(links.remove(old.owner, first.id))).toBe("unavailable");
+    const rename = () => links.update(old.owner, second.id, { alias: "renamed" }, anyVersion);
+    expect(await outcomeOf(links.remove(old.owner, first.id, anyVersion))).toBe("unavailable");
     expect(await outcomeOf(rename())).toBe("unavailable");
-    await links.update(old.owner, second.id, { title: "x" });
+    await links.update(old.owner, second.id, { title: "x" }, anyVersion);
     await finishJobs();
-    await links.remove(old.owner, first.id);
+    await links.remove(old.owner, first.id, anyVersion);
     await rename();
     expect(await lastStates(old.host)).toEqual({ first: "deleted", second: "deleted" });
   });
@@ -508,15 +510,17 @@ describe("a takedown", () => {
     const { owner, host, create } = await addDomain();
     const { link } = await create("bad");
     expect(await takeLinkDown(postgres.sql, { domain: host, alias: "bad" }, true)).toBe(true);
-    await links.update(owner, link.id, { title: "x", disabled: true });
+    await links.update(owner, link.id, { title: "x", disabled: true }, anyVersion);
     expect((await readPublished()).at(-1)).toMatchObject({
       state: "active",
       extras: { taken_down: true, disabled: true },
     });
     expect(await links.get(owner, link.id)).toMatchObject({ taken_down: true });
     const refused = ["link_taken_down", undefined];
-    expect(await problemOf(links.remove(owner, link.id))).toEqual(refused);
-    expect(await problemOf(links.update(owner, link.id, { alias: "free" }))).toEqual(refused);
+    expect(await problemOf(links.remove(owner, link.id, anyVersion))).toEqual(refused);
+    expect(await problemOf(links.update(owner, link.id, { alias: "free" }, anyVersion))).toEqual(
+      refused,
+    );
     const id = encodeId("link", link.id);
     for (const results of [
       await links.removeMany(owner, [id]),
@@ -528,7 +532,7 @@ describe("a takedown", () => {
     await takeLinkDown(postgres.sql, { domain: host, alias: "bad" }, false);
     expect(await links.get(owner, link.id)).toMatchObject({ taken_down: false });
     expect(await takeLinkDown(postgres.sql, { domain: "", alias: "bad" }, true)).toBe(false);
-    await links.remove(owner, link.id);
+    await links.remove(owner, link.id, anyVersion);
   });
 
   test("of a host or an account is listed and published whole, and shown in the links", async () => {

@@ -14,7 +14,7 @@ import {
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError, type ErrorCode, type ErrorDetail } from "../http/errors.ts";
 import type { AccountScope, Principal } from "../http/principal.ts";
-import { type Call, principalOf, type ResponseSettings } from "../http/request-context.ts";
+import type { ResponseSettings } from "../http/request-context.ts";
 import type { Sql } from "../postgres.ts";
 
 /** Errors that depend on the time rather than on the request: a retry is executed again. */
@@ -37,11 +37,8 @@ type IdempotentRequest = {
   set: ResponseSettings;
 };
 
-/** A request before it is known who sends it. */
-type IdempotentCall = Omit<IdempotentRequest, "principal"> & { call: Call };
-
 /** Creates a resource of this id for the caller. */
-type Work<Body> = (principal: Principal, id: Uuid) => Promise<Result<Body>>;
+export type Work<Body> = (principal: Principal, id: Uuid) => Promise<Result<Body>>;
 
 /** The response of a creating request. */
 type Result<Body> = { status: 200 | 201; headers?: Record<string, string>; body: Body };
@@ -73,29 +70,16 @@ export class Idempotency {
   }
 
   /**
-   * Executes `work`, or replays its stored result. Throws `idempotency_conflict` and
-   * `idempotency_in_progress`.
+   * Executes `work`, or replays its stored result. A `secret` result must not be readable in the
+   * database while it is stored: it is replayed only to the API key or session that made the
+   * request. Throws `idempotency_conflict` and `idempotency_in_progress`.
    */
-  run<Body>(call: IdempotentCall, work: Work<Body>): Promise<Body> {
-    return this.#run(call, work, (_, key) => key);
-  }
-
-  /**
-   * As `run`, for a response with a secret, which must not be readable in the database while it is
-   * stored: it is replayed only to the API key or session that made the request.
-   */
-  runSecret<Body>(call: IdempotentCall, work: Work<Body>): Promise<Body> {
-    return this.#run(call, work, (context, key) => `${key}\n${callerSecret(context)}`);
-  }
-
-  /** The result is stored encrypted with what `toPassphrase` returns. */
-  async #run<Body>(
-    { call, ...rest }: IdempotentCall,
+  async run<Body>(
+    context: IdempotentRequest,
+    kind: "plain" | "secret",
     work: Work<Body>,
-    toPassphrase: (context: IdempotentRequest, key: string) => string,
   ): Promise<Body> {
-    const principal = principalOf(call);
-    const context = { ...rest, principal };
+    const { principal } = context;
     const key = context.request.headers.get("idempotency-key");
     if (key === null) return applyResult(context, await work(principal, newUuid()));
     if (!KEY_FORM.test(key)) {
@@ -105,7 +89,7 @@ export class Idempotency {
       );
     }
     const request = hashRequest(context, key);
-    const passphrase = toPassphrase(context, key);
+    const passphrase = kind === "plain" ? key : `${key}\n${callerSecret(context)}`;
     const lease = await this.#store.claim(request, newUuid());
     if (lease.claimed) {
       return await this.#execute(context, request, passphrase, () =>

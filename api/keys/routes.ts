@@ -6,7 +6,7 @@ import { newKeyBody, rotateKeyBody } from "../../shared/contracts/key-schemas.ts
 import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { listQuery, respondWithList } from "../http/pagination.ts";
 import { originOf, principalOf } from "../http/request-context.ts";
-import { created, type Idempotency } from "../idempotency/idempotency.ts";
+import { created } from "../idempotency/idempotency.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 import type { AccessPlugin } from "../site.ts";
 import type { KeyReports } from "./reports.ts";
@@ -19,19 +19,19 @@ import {
   toKeyResponse,
 } from "./service.ts";
 
-export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: KeyService) =>
+export const keyRoutes = (auth: AccessPlugin, keys: KeyService) =>
   new Elysia({ name: "keys", prefix: "/v1/keys", tags: ["Keys"] })
     .use(auth)
     .post(
       "",
-      ({ call, request, body, set }) =>
-        idempotency.runSecret({ call, request, body, set }, async (principal) => {
+      ({ body, runOnce }) =>
+        runOnce(async (principal) => {
           const { row, key } = await keys.create(principal, body);
           return created("/v1/keys", { ...toKeyResponse(row), key });
         }),
       {
         access: "keys:write",
-        idempotent: true,
+        idempotent: "secret",
         errors: ["quota_exceeded"],
         body: newKeyBody,
         response: { 201: newKeyResponse },
@@ -87,15 +87,15 @@ export const keyRoutes = (auth: AccessPlugin, idempotency: Idempotency, keys: Ke
     )
     .post(
       "/:id/rotate",
-      ({ call, params, request, body, set }) =>
-        idempotency.runSecret({ call, request, body, set }, async (principal) => {
+      ({ params, body, runOnce }) =>
+        runOnce(async (principal) => {
           const { row, key } = await keys.rotate(principal, params.id, body);
           return { status: 200 as const, body: { ...toKeyResponse(row), key } };
         }),
       {
         access: "keys:write",
         optionalBody: true,
-        idempotent: true,
+        idempotent: "secret",
         errors: ["conflict"],
         params: keyParams,
         body: rotateKeyBody,

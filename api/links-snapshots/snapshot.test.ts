@@ -16,7 +16,7 @@ import { toChange } from "../../shared/links-store/schema.ts";
 import { eventually } from "../../test/harness/eventually.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { LinksStores } from "../../test/harness/links-stores.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../../test/harness/postgres.ts";
 import { numberLog, selectEntries } from "../links-log/log.ts";
 import { changeTakedowns } from "../takedowns/service.ts";
 import { buildSnapshot } from "./snapshot.ts";
@@ -62,7 +62,7 @@ async function change(turn: number): Promise<void> {
   const rows = await sql<{ id: string }[]>`
     select id from links where alias = any (${[`link-100${turn}`, `link-99${turn}`]}::text[])`;
   for (const { id } of rows)
-    await links.update(owner, id, { url: `https://example.com/turn-${turn}` });
+    await links.update(owner, id, { url: `https://example.com/turn-${turn}` }, anyVersion);
   await links.create(owner, newUuid(), { url: "https://example.com/new", alias: `new-${turn}` });
   await changeTakedowns(sql, "host", `taken-${turn}.example`, true);
 }

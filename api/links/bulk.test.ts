@@ -7,7 +7,12 @@ import { describe, expect, test } from "bun:test";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { outcomeOf } from "../../test/harness/outcomes.ts";
-import { createLinksOn, startPostgres, upsertLink } from "../../test/harness/postgres.ts";
+import {
+  anyVersion,
+  createLinksOn,
+  startPostgres,
+  upsertLink,
+} from "../../test/harness/postgres.ts";
 import type { DomainService } from "../domains/service.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
@@ -505,7 +510,7 @@ test("an update to an external id that another request is just taking fails as a
   let updating: Promise<unknown> | undefined;
   await postgres.sql.begin(async (transaction) => {
     await transaction`update links set external_id = 'contested' where id = ${first.id}`;
-    updating = postgres.links.update(owner, second.id, { external_id: "contested" });
+    updating = postgres.links.update(owner, second.id, { external_id: "contested" }, anyVersion);
     while (!(await isWaiting())) await Bun.sleep(5);
   });
   const error = await updating?.catch((thrown: unknown) => thrown);

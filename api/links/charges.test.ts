@@ -7,7 +7,7 @@ import { afterEach, expect, spyOn, test } from "bun:test";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { startPostgres, upsertLink } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres, upsertLink } from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import type { Writer } from "../http/principal.ts";
 import { budgets } from "../limits/budgets.ts";
@@ -147,9 +147,9 @@ test.each(["ledger_bytes", "changed_links"] as const)(
     const refused = [
       links.create(owner, newUuid(), { url }),
       links.createMany(owner, newUuid(), [{ url }]),
-      links.update(owner, id, { title: "New" }),
+      links.update(owner, id, { title: "New" }, anyVersion),
       links.updateMany(owner, [{ id: encodeId("link", id), title: "New" }]),
-      links.remove(owner, id),
+      links.remove(owner, id, anyVersion),
       links.removeMany(owner, [encodeId("link", id)]),
       tags.merge(owner, ["old"], "new"),
       tags.remove(owner, "old"),

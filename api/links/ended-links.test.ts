@@ -6,7 +6,7 @@ import { expect, test } from "bun:test";
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
 import { recordEndedLinks } from "./ended-links.ts";
 
@@ -56,7 +56,7 @@ test("links that expire are recorded once, the earliest first, and again when th
   await expire(second.id, 20);
   await expire(first.id, 30);
   await expire(deleted.id, 25);
-  await postgres.links.remove(owner, deleted.id);
+  await postgres.links.remove(owner, deleted.id, anyVersion);
   await recordEnds();
   await recordEnds();
   const expected = [first, second].map(({ id }) => ({
@@ -115,7 +115,7 @@ test("a click limit is recorded once when its clicks are used, and again when it
   await recordEnds();
   expect(await idsOf()).toHaveLength(2);
 
-  await postgres.links.update(owner, limited.id, { max_clicks: 5 });
+  await postgres.links.update(owner, limited.id, { max_clicks: 5 }, anyVersion);
   await addClicks(limited.id, 1);
   await recordEnds();
   expect(await idsOf()).toHaveLength(2);
@@ -137,6 +137,6 @@ test("a limit that is not reached is checked until its clicks have settled; a de
   expect(await isDue(link.id)).toBe(false);
   expect(await recordedOf(owner)).toEqual([]);
   await addClicks(link.id, 1);
-  await postgres.links.remove(owner, link.id);
+  await postgres.links.remove(owner, link.id, anyVersion);
   expect(await postgres.sql`select from limit_checks where link_id = ${link.id}`).toHaveLength(0);
 });

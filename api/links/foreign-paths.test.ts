@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { outcomeOf } from "../../test/harness/outcomes.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
 import type { CreateLinkBody } from "./model.ts";
 
@@ -27,7 +27,7 @@ function create(owner: Writer, alias: string, more: Partial<CreateLinkBody> = {}
 }
 
 const change = (owner: Writer, alias: string, body: object) =>
-  outcomeOf(postgres.links.update(owner, ids.get(alias), body), "changed");
+  outcomeOf(postgres.links.update(owner, ids.get(alias), body, anyVersion), "changed");
 
 test("beneath a link that forwards its path only its account has aliases", async () => {
   expect(await create(one, "acme", forwards)).toBe("created");

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { linkRow } from "../../test/harness/link-row.ts";
-import { startPostgres, upsertLink } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres, upsertLink } from "../../test/harness/postgres.ts";
 import type { CreateLinkBody, LinkRow, UpdateLinkBody } from "./model.ts";
 import { fullLink, linkEtag, linkResponse, toFullLink, toLink } from "./responses.ts";
 import type { LinkResults } from "./results.ts";
@@ -44,7 +44,8 @@ const create = async () => (await postgres.links.create(owner, newUuid(), body))
 const WRITES: Record<string, () => Promise<LinkRow>> = {
   create,
   createMany: async () => firstOf(await postgres.links.createMany(owner, newUuid(), [body])),
-  update: async () => (await postgres.links.update(owner, (await create()).id, SETTINGS)).link,
+  update: async () =>
+    (await postgres.links.update(owner, (await create()).id, SETTINGS, anyVersion)).link,
   updateMany: async () => {
     const id = encodeId("link", (await create()).id);
     return firstOf(await postgres.links.updateMany(owner, [{ id, ...SETTINGS }]));

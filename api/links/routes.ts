@@ -9,10 +9,8 @@ import {
 import { encodeId } from "../../shared/ids.ts";
 import { successResponse } from "../http/common-schemas.ts";
 import { invalidField } from "../http/errors.ts";
-import { readPreconditions } from "../http/etag.ts";
 import { type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf, type ResponseSettings } from "../http/request-context.ts";
-import type { Idempotency } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   bulkCheckResponse,
@@ -58,18 +56,13 @@ const CHANGE_ERRORS = [
   "link_taken_down",
 ] as const;
 
-export const linkRoutes = (
-  auth: AccessPlugin,
-  idempotency: Idempotency,
-  links: LinkService,
-  shortUrl: string,
-) =>
+export const linkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl: string) =>
   new Elysia({ name: "links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
       "",
-      ({ call, request, query: { include }, body, set }) =>
-        idempotency.run({ call, request, body, set }, async (principal, id) => {
+      ({ query: { include }, body, runOnce }) =>
+        runOnce(async (principal, id) => {
           const { link, propagated } = await links.create(principal, id, body);
           const created = toLink(link, shortUrl, include);
           const headers = {
@@ -81,7 +74,7 @@ export const linkRoutes = (
         }),
       {
         access: { scope: "links:write", limit: "POST /v1/links", cost: 1 },
-        idempotent: true,
+        idempotent: "plain",
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
         query: includeAllQuery,
         body: newLinkBody,
@@ -106,7 +99,7 @@ export const linkRoutes = (
       },
       {
         access: "links:read",
-        conditional: "read",
+        conditionalRead: true,
         errors: ["not_found"],
         query: lookupQuery,
         response: { 200: fullLink },
@@ -125,7 +118,7 @@ export const linkRoutes = (
       },
       {
         access: "links:read",
-        conditional: "read",
+        conditionalRead: true,
         params: linkParams,
         query: includeQuery,
         response: { 200: fullLink },
@@ -153,19 +146,15 @@ export const linkRoutes = (
     )
     .patch(
       "/:id",
-      async ({ call, params, query: { include }, body, request, set }) => {
-        const { link, propagated } = await links.update(
-          principalOf(call),
-          params.id,
-          body,
-          readPreconditions(request.headers),
-        );
+      async ({ call, params, query: { include }, body, requireVersion, set }) => {
+        const principal = principalOf(call);
+        const { link, propagated } = await links.update(principal, params.id, body, requireVersion);
         Object.assign(set.headers, propagationHeaders(propagated));
         return sendLink(link, set, shortUrl, include);
       },
       {
         access: "links:write",
-        conditional: "write",
+        conditionalWrite: true,
         errors: CHANGE_ERRORS,
         params: linkParams,
         query: includeQuery,
@@ -186,7 +175,7 @@ export const linkRoutes = (
       },
       {
         access: "links:read",
-        conditional: "read",
+        conditionalRead: true,
         params: externalIdParams,
         query: includeQuery,
         response: { 200: fullLink },
@@ -195,17 +184,16 @@ export const linkRoutes = (
     )
     .patch(
       "/external/:external_id",
-      async ({ call, params, query: { include }, body, request, set }) => {
+      async ({ call, params, query: { include }, body, requireVersion, set }) => {
         const principal = principalOf(call);
         const { id } = await links.findExternal(principal, params.external_id);
-        const requireVersion = readPreconditions(request.headers);
         const { link, propagated } = await links.update(principal, id, body, requireVersion);
         Object.assign(set.headers, propagationHeaders(propagated));
         return sendLink(link, set, shortUrl, include);
       },
       {
         access: "links:write",
-        conditional: "write",
+        conditionalWrite: true,
         errors: CHANGE_ERRORS,
         params: externalIdParams,
         query: includeQuery,
@@ -220,11 +208,11 @@ export const linkRoutes = (
     )
     .put(
       "/external/:external_id",
-      async ({ call, params, query: { include }, body, request, set }) => {
+      async ({ call, params, query: { include }, body, request, requireVersion, set }) => {
         const { link, propagated, created } = await links.upsert(principalOf(call), {
           externalId: params.external_id,
           body,
-          requireVersion: readPreconditions(request.headers),
+          requireVersion,
           mustExist: request.headers.has("if-match"),
         });
         Object.assign(set.headers, propagationHeaders(propagated));
@@ -236,7 +224,7 @@ export const linkRoutes = (
       },
       {
         access: "links:write",
-        conditional: "write",
+        conditionalWrite: true,
         errors: ["invalid_url", "invalid_alias", "alias_taken", "link_taken_down"],
         params: externalIdParams,
         query: includeQuery,
@@ -252,20 +240,16 @@ export const linkRoutes = (
     )
     .delete(
       "/external/:external_id",
-      async ({ call, params, request, set }) => {
+      async ({ call, params, requireVersion, set }) => {
         const principal = principalOf(call);
         const { id } = await links.findExternal(principal, params.external_id);
-        const { propagated } = await links.remove(
-          principal,
-          id,
-          readPreconditions(request.headers),
-        );
+        const { propagated } = await links.remove(principal, id, requireVersion);
         Object.assign(set.headers, propagationHeaders(propagated));
         return { success: true, message: "The link has been deleted." };
       },
       {
         access: "links:delete",
-        conditional: "write",
+        conditionalWrite: true,
         errors: ["link_taken_down"],
         params: externalIdParams,
         response: { 200: successResponse },
@@ -279,18 +263,14 @@ export const linkRoutes = (
     )
     .delete(
       "/:id",
-      async ({ call, params, request, set }) => {
-        const { propagated } = await links.remove(
-          principalOf(call),
-          params.id,
-          readPreconditions(request.headers),
-        );
+      async ({ call, params, requireVersion, set }) => {
+        const { propagated } = await links.remove(principalOf(call), params.id, requireVersion);
         Object.assign(set.headers, propagationHeaders(propagated));
         return { success: true, message: "The link has been deleted." };
       },
       {
         access: "links:delete",
-        conditional: "write",
+        conditionalWrite: true,
         errors: ["link_taken_down"],
         params: linkParams,
         response: { 200: successResponse },
@@ -325,18 +305,13 @@ function sendLink(link: LinkRow, set: ResponseSettings, shortUrl: string, includ
   return toFullLink(link, shortUrl, include);
 }
 
-export const bulkLinkRoutes = (
-  auth: AccessPlugin,
-  idempotency: Idempotency,
-  links: LinkService,
-  shortUrl: string,
-) =>
+export const bulkLinkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl: string) =>
   new Elysia({ name: "bulk-links", prefix: "/v1/links", tags: ["Links"] })
     .use(auth)
     .post(
       "/bulk",
-      ({ call, request, query: { include }, body, set }) =>
-        idempotency.run({ call, request, body, set }, async (principal, id) => {
+      ({ query: { include }, body, runOnce }) =>
+        runOnce(async (principal, id) => {
           const { results, propagated } = await links.createMany(principal, id, body.links);
           const { data, failed, succeeded } = toEntries(results, (row) => ({
             link: toLink(row, shortUrl, include),
@@ -349,7 +324,7 @@ export const bulkLinkRoutes = (
         }),
       {
         access: { scope: "links:write", limit: null, cost: 1, expensive: true },
-        idempotent: true,
+        idempotent: "plain",
         query: includeAllQuery,
         body: bulkCreateBody,
         response: { 200: bulkCreateResponse },

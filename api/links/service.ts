@@ -215,7 +215,7 @@ export class LinkService {
     owner: Writer,
     id: Uuid | undefined,
     body: UpdateLinkBody,
-    requireVersion?: RequireVersion,
+    requireVersion: RequireVersion,
   ): Promise<WriteResult> {
     return onlyResult(await this.#update(owner, [{ id, body, requireVersion }]));
   }
@@ -224,7 +224,7 @@ export class LinkService {
   async remove(
     owner: Writer,
     id: Uuid | undefined,
-    requireVersion?: RequireVersion,
+    requireVersion: RequireVersion,
   ): Promise<{ propagated: boolean }> {
     return onlyResult(await this.#changes.remove(owner, [{ id, requireVersion }]));
   }

@@ -5,7 +5,7 @@ import { foldAlias } from "../../shared/contracts/alias.ts";
 import { newLinkBody } from "../../shared/contracts/link-schemas.ts";
 import { encodeId, newUuid } from "../../shared/ids.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../../test/harness/postgres.ts";
 import type { Writer } from "../http/principal.ts";
 import { type LinkRow, type ListLinksQuery, listLinksQuery } from "./model.ts";
 
@@ -69,7 +69,7 @@ test("a link says which key or user has created it, whoever changes it", async (
   const owner: Writer = { ...(await postgres.addWriter()), actor: { type: "user", id: user } };
   const { link } = await create(owner, "by-user");
   const other: Writer = { ...owner, actor: { type: "api_key", id: key } };
-  const changed = await postgres.links.update(other, link.id, { title: "T" });
+  const changed = await postgres.links.update(other, link.id, { title: "T" }, anyVersion);
   expect(changed.link.created_by).toBe(encodeId("user", user));
   expect((await create(other, "by-key")).link.created_by).toBe(encodeId("key", key));
   expect((await create(await postgres.addWriter(), "by-itself")).link.created_by).toBeNull();
@@ -79,8 +79,8 @@ describe("an alias", () => {
   test("that moves to another account has a higher version with every state", async () => {
     const [first, second] = [await postgres.addWriter(), await postgres.addWriter()];
     const { link } = await create(first, "passed-on");
-    await postgres.links.update(first, link.id, { title: "Changed" });
-    await postgres.links.remove(first, link.id);
+    await postgres.links.update(first, link.id, { title: "Changed" }, anyVersion);
+    await postgres.links.remove(first, link.id, anyVersion);
     await create(second, "passed-on");
     const states = await postgres.outboxOf("passed-on");
     expect(states.map(({ state }) => state)).toEqual(["active", "active", "deleted", "active"]);
@@ -96,7 +96,7 @@ describe("a list", () => {
     await create(await postgres.addWriter(), "theirs");
     await create({ ...owner, mode: "test" }, "mine-in-test");
     expect(await list(owner)).toMatchObject({ total: 1, rows: [{ alias: "mine" }] });
-    await postgres.links.remove(owner, link.id);
+    await postgres.links.remove(owner, link.id, anyVersion);
     expect(await list(owner)).toEqual({ total: 0, rows: [], next: null });
   });
 

@@ -9,7 +9,12 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
 import { fakeService } from "../../test/harness/fake-service.ts";
 import { forFile } from "../../test/harness/for-file.ts";
-import { createLinksOn, startPostgres, upsertLink } from "../../test/harness/postgres.ts";
+import {
+  anyVersion,
+  createLinksOn,
+  startPostgres,
+  upsertLink,
+} from "../../test/harness/postgres.ts";
 import { ApiError } from "../http/errors.ts";
 import { budgets } from "../limits/budgets.ts";
 import { SharedService } from "../shares/reading.ts";
@@ -71,7 +76,7 @@ test("an account that has set as many passwords as it may waits with every way t
       [
         links.create(owner, newUuid(), { url, password }),
         links.createMany(owner, newUuid(), [{ url, password }, { url }]),
-        links.update(owner, id, { password }),
+        links.update(owner, id, { password }, anyVersion),
         links.updateMany(owner, [{ id: encodeId("link", id), password }]),
         upsertLink(links, owner, "one", { url, password }),
         shares.create(owner, newUuid(), { password }),
@@ -81,7 +86,7 @@ test("an account that has set as many passwords as it may waits with every way t
     expect(refused).toEqual(refused.map(() => ["rate_limited", 429, expect.any(String)]));
     expect(hashing).not.toHaveBeenCalled();
     // What needs no hash is not held up.
-    await links.update(owner, id, { password: null, title: "Open" });
+    await links.update(owner, id, { password: null, title: "Open" }, anyVersion);
     await links.createMany(owner, newUuid(), [{ url }]);
     expect(await links.checkMany(owner, [{ url, password }])).toEqual([undefined]);
     await shares.update(owner, share.id, { password: null });

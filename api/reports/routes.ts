@@ -7,7 +7,7 @@ import { textsOf } from "../../shared/languages/messages.ts";
 import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { listQuery, respondWithList } from "../http/pagination.ts";
 import { originOf, principalOf, type ResponseSettings } from "../http/request-context.ts";
-import { created, type Idempotency } from "../idempotency/idempotency.ts";
+import { created } from "../idempotency/idempotency.ts";
 import { sendCard } from "../shares/public/document.ts";
 import type { AccessPlugin } from "../site.ts";
 import type { Unsubscriber } from "./mails.ts";
@@ -29,24 +29,19 @@ const NEEDS_READER =
   "Nobody can have reports made of what they may not read: `analytics:read` and `links:read` are required as well.";
 
 /** `shortUrl` is the origin of short links. */
-export const reportRoutes = (
-  auth: AccessPlugin,
-  idempotency: Idempotency,
-  reports: ReportService,
-  shortUrl: string,
-) =>
+export const reportRoutes = (auth: AccessPlugin, reports: ReportService, shortUrl: string) =>
   new Elysia({ name: "reports", prefix: "/v1/reports", tags: ["Reports"] })
     .use(auth)
     .post(
       "",
-      ({ call, request, body, set }) =>
-        idempotency.run({ call, request, body, set }, async (principal, id) => {
+      ({ body, runOnce }) =>
+        runOnce(async (principal, id) => {
           const row = await reports.create(principal, id, body);
           return created("/v1/reports", toReportResponse(row, shortUrl));
         }),
       {
         access: "reports:write",
-        idempotent: true,
+        idempotent: "plain",
         errors: ["quota_exceeded"],
         body: newReportBody,
         response: { 201: reportResponse },

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { processLog } from "../../shared/log.ts";
 import { dirForFile, forFile } from "../../test/harness/for-file.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../../test/harness/postgres.ts";
 import { parseDestination } from "../links/destinations.ts";
 import { HostLists } from "../links/host-lists.ts";
 import type { CreateLinkBody } from "../links/model.ts";
@@ -159,14 +159,14 @@ test("a link that visitors report waits with what they wrote, unless somebody ha
   await reports.report("https://sho.rt/Reported", "again");
   expect(await queue()).toEqual([]);
   // It leads elsewhere now than where the operator has looked.
-  await postgres.links.update(owner, id, { url: "https://other.example/" });
+  await postgres.links.update(owner, id, { url: "https://other.example/" }, anyVersion);
   expect(await queue()).toEqual([]);
   await reports.report("https://sho.rt/Reported", "phishing");
   expect(await findReviews(postgres.sql, false, 100)).toMatchObject([
     { link_id: id, verdict: null, reports: ["phishing"] },
   ]);
   expect(await decideReview(postgres.sql, id, "taken_down")).toBe(true);
-  await postgres.links.update(owner, id, { url: "https://example.com/" });
+  await postgres.links.update(owner, id, { url: "https://example.com/" }, anyVersion);
   await reports.report("https://sho.rt/Reported", "again");
   expect(await queue()).toEqual([]);
 });
@@ -175,7 +175,7 @@ test("a decision about a link on a list is no longer one when the link is change
   const id = await addLink("https://bad-three.example/");
   await compareWith("||bad-three.example^", "review");
   expect(await decideReview(postgres.sql, id, "kept")).toBe(true);
-  await postgres.links.update(owner, id, { title: "changed" });
+  await postgres.links.update(owner, id, { title: "changed" }, anyVersion);
   await compareWith("||bad-three.example^\n# changed", "review");
   expect(await queue()).toEqual([{ link_id: id, list: path, verdict: null }]);
 });

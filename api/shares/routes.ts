@@ -4,7 +4,7 @@ import { Elysia } from "elysia";
 import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { listQuery, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import { created, type Idempotency } from "../idempotency/idempotency.ts";
+import { created } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   newShareBody,
@@ -27,7 +27,6 @@ const NEEDS_READER =
  */
 export const shareRoutes = (
   auth: AccessPlugin,
-  idempotency: Idempotency,
   shares: ShareService,
   originOf: (request: Request) => string,
 ) =>
@@ -35,15 +34,15 @@ export const shareRoutes = (
     .use(auth)
     .post(
       "",
-      ({ call, request, body, set }) =>
-        idempotency.runSecret({ call, request, body, set }, async (principal, id) => {
+      ({ request, body, runOnce }) =>
+        runOnce(async (principal, id) => {
           const { row, token } = await shares.create(principal, id, body);
           const url = `${originOf(request)}/shared/${token}`;
           return created("/v1/shares", { ...toShareResponse(row), token, url });
         }),
       {
         access: "shares:write",
-        idempotent: true,
+        idempotent: "secret",
         errors: ["quota_exceeded", "not_found"],
         body: newShareBody,
         response: { 201: newShareResponse },
@@ -102,15 +101,15 @@ export const shareRoutes = (
     )
     .post(
       "/:id/rotate",
-      ({ call, params, request, set }) =>
-        idempotency.runSecret({ call, request, body: null, set }, async (principal) => {
+      ({ params, request, runOnce }) =>
+        runOnce(async (principal) => {
           const { row, token } = await shares.rotate(principal, params.id);
           const url = `${originOf(request)}/shared/${token}`;
           return { status: 200 as const, body: { ...toShareResponse(row), token, url } };
         }),
       {
         access: "shares:write",
-        idempotent: true,
+        idempotent: "secret",
         params: shareParams,
         response: { 200: newShareResponse },
         detail: {

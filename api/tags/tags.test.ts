@@ -11,7 +11,7 @@ import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { useUp } from "../../test/harness/budgets.ts";
 import { forFile } from "../../test/harness/for-file.ts";
 import { outcomeOf } from "../../test/harness/outcomes.ts";
-import { startPostgres } from "../../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../../test/harness/postgres.ts";
 import { casesOf, longTest } from "../../test/harness/property-runs.ts";
 import type { AccountScope, Writer } from "../http/principal.ts";
 import type { LinkRow } from "../links/model.ts";
@@ -97,11 +97,12 @@ describe("counts", () => {
         } else {
           const id = idAt(each.at);
           if (id === undefined) continue;
-          if (each.type === "update") await postgres.links.update(owner, id, { tags: each.tags });
+          if (each.type === "update")
+            await postgres.links.update(owner, id, { tags: each.tags }, anyVersion);
           else if (each.type === "title")
-            await postgres.links.update(owner, id, { title: "T", archived: true });
+            await postgres.links.update(owner, id, { title: "T", archived: true }, anyVersion);
           else {
-            await postgres.links.remove(owner, id);
+            await postgres.links.remove(owner, id, anyVersion);
             ids.splice(ids.indexOf(id), 1);
           }
         }
@@ -117,8 +118,10 @@ describe("counts", () => {
     const owner = await newOwner();
     const made = await Promise.all(Array.from({ length: 20 }, () => create(owner, ["x", "y"])));
     await Promise.all([
-      ...made.slice(0, 8).map(({ id }) => postgres.links.update(owner, id, { tags: ["y", "z"] })),
-      ...made.slice(8, 14).map(({ id }) => postgres.links.remove(owner, id)),
+      ...made
+        .slice(0, 8)
+        .map(({ id }) => postgres.links.update(owner, id, { tags: ["y", "z"] }, anyVersion)),
+      ...made.slice(8, 14).map(({ id }) => postgres.links.remove(owner, id, anyVersion)),
       ...Array.from({ length: 6 }, () => create(owner, ["z", "x"])),
       postgres.tags.merge(owner, ["x"], "y"),
       postgres.tags.merge(owner, ["y"], "x"),
@@ -135,7 +138,7 @@ describe("counts", () => {
       ["both", 1],
       ["only", 1],
     ]);
-    await postgres.links.remove(owner, id);
+    await postgres.links.remove(owner, id, anyVersion);
     expect(await countsOf(owner)).toEqual([]);
     expect(await countsOf({ ...owner, mode: "test" })).toEqual([
       ["both", 1],
@@ -337,7 +340,7 @@ describe("changes", () => {
     const [last] = await postgres.sql<{ id: Uuid }[]>`
       select id from links where account_id = ${owner.accountId} limit 1`;
     if (last === undefined) throw new Error("There is no link.");
-    await postgres.links.update(owner, last.id, { tags: [] });
+    await postgres.links.update(owner, last.id, { tags: [] }, anyVersion);
     // A request that changes as many links as it may, and all.
     expect(await postgres.tags.remove(owner, "more")).toEqual({ changed: 10_000, done: true });
     expect(await countsOf(owner)).toEqual([]);

@@ -9,7 +9,7 @@ import {
 import { confirmAfter, successResponse } from "../http/common-schemas.ts";
 import { listQuery, type ListRequest, respondWithList } from "../http/pagination.ts";
 import { principalOf } from "../http/request-context.ts";
-import { created, type Idempotency } from "../idempotency/idempotency.ts";
+import { created } from "../idempotency/idempotency.ts";
 import type { AccessPlugin } from "../site.ts";
 import {
   deliveryListQuery,
@@ -25,23 +25,19 @@ import {
 } from "./model.ts";
 import type { WebhookService } from "./service.ts";
 
-export const webhookRoutes = (
-  auth: AccessPlugin,
-  idempotency: Idempotency,
-  webhooks: WebhookService,
-) =>
+export const webhookRoutes = (auth: AccessPlugin, webhooks: WebhookService) =>
   new Elysia({ name: "webhooks", prefix: "/v1/webhooks", tags: ["Webhooks"] })
     .use(auth)
     .post(
       "",
-      ({ call, request, body, set }) =>
-        idempotency.runSecret({ call, request, body, set }, async (principal, id) => {
+      ({ body, runOnce }) =>
+        runOnce(async (principal, id) => {
           const { row, secret } = await webhooks.create(principal, id, body);
           return created("/v1/webhooks", { ...toWebhookResponse(row), secret });
         }),
       {
         access: "webhooks:write",
-        idempotent: true,
+        idempotent: "secret",
         errors: ["invalid_url", "quota_exceeded"],
         body: newWebhookBody,
         response: { 201: newWebhookResponse },
@@ -118,14 +114,14 @@ export const webhookRoutes = (
     )
     .post(
       "/:id/rotate",
-      ({ call, params, request, body, set }) =>
-        idempotency.runSecret({ call, request, body, set }, async (principal) => {
+      ({ params, runOnce }) =>
+        runOnce(async (principal) => {
           const { row, secret } = await webhooks.rotate(principal, params.id);
           return { status: 200 as const, body: { ...toWebhookResponse(row), secret } };
         }),
       {
         access: "webhooks:write",
-        idempotent: true,
+        idempotent: "secret",
         params: webhookParams,
         response: { 200: newWebhookResponse },
         detail: {

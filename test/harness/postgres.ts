@@ -52,13 +52,16 @@ export function createLinksOn(
   return new LinkService(sql, publisher, changed, rules, passwords, usedClicks);
 }
 
+/** For a change without preconditions. */
+export const anyVersion = (): void => undefined;
+
 /** Creates the link with an external id, or replaces it. */
 export const upsertLink = (
   links: LinkService,
   owner: Writer,
   externalId: string,
   body: CreateLinkBody,
-) => links.upsert(owner, { externalId, body, requireVersion: () => undefined, mustExist: false });
+) => links.upsert(owner, { externalId, body, requireVersion: anyVersion, mustExist: false });
 
 /** A database in which all migrations are applied, and services that work on it. */
 export class TestPostgres implements AsyncDisposable {

@@ -9,7 +9,7 @@ import fc from "fast-check";
 import { newUuid, type Uuid } from "../../../shared/ids.ts";
 import { useUp } from "../../../test/harness/budgets.ts";
 import { forFile } from "../../../test/harness/for-file.ts";
-import { startPostgres } from "../../../test/harness/postgres.ts";
+import { anyVersion, startPostgres } from "../../../test/harness/postgres.ts";
 import { casesOf } from "../../../test/harness/property-runs.ts";
 import { ApiError } from "../../http/errors.ts";
 import type { ListPosition, ListRequest } from "../../http/pagination.ts";
@@ -210,7 +210,7 @@ describe("a list by cursor", () => {
         const rows = await postgres.sql<{ id: Uuid }[]>`
           select id from links where account_id = ${owner.accountId} order by random() limit 1`;
         for (const { id } of rows) {
-          await postgres.links.remove(owner, id);
+          await postgres.links.remove(owner, id, anyVersion);
           deleted.add(id);
         }
       });
