@@ -11,7 +11,7 @@
  *   exhausted, against none. If the key lacks the scope, it returns `forbidden`, and the API
  *   responds with 403. No request is accepted without a check in PostgreSQL (concurrent requests
  *   share one query), so a revocation takes effect with the next request, in all processes. Only
- *   refusals for a rate limit or a suspended account are repeated without a query, for one second.
+ *   refusals for a rate limit or a throttled account are repeated without a query, for one second.
  * - The dashboard authenticates by session (`../sessions/session-auth.ts`). The path names the
  *   account. The user's role in it determines the scopes, and the authenticator checks that the
  *   route's scope is among them.

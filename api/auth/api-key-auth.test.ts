@@ -33,7 +33,7 @@ const GRANTED: BatchResult = {
   },
   allowedNetworks: [],
   now: 0,
-  suspendedUntil: null,
+  throttledUntil: null,
   windows: [{ name: "minute", limit: 60, seconds: 60, spent: 1, resetsAt: 60_000 }],
 };
 
@@ -204,7 +204,7 @@ describe("a key that consumes nothing costs few queries", () => {
   test.each([
     ["revoked", "key_revoked"],
     ["expired", "unauthorized"],
-    ["barred", "forbidden"],
+    ["suspended", "forbidden"],
   ] as const)("when it is %s, and keeps nobody else out", async (verdict, code) => {
     const { call, newKey, queries } = createAuth();
     const key = newKey(verdict);

@@ -131,8 +131,8 @@ export class ApiKeyAuthenticator extends Authenticator {
     const looked = { ...rule, limit: null, cost: 0 } as const;
     const result = await this.#authorizer.authorize(keyId(key), key, looked, networkOf(call));
     if (result === undefined) throw invalidKey();
-    const isSuspended = (result.suspendedUntil ?? 0) > result.now;
-    throwUnlessOk(isSuspended ? { ...result, verdict: "suspended" } : result, rule);
+    const isThrottled = (result.throttledUntil ?? 0) > result.now;
+    throwUnlessOk(isThrottled ? { ...result, verdict: "throttled" } : result, rule);
   }
 }
 
@@ -151,7 +151,7 @@ type KnownKey = {
   verifiedUntil: number;
 };
 
-const REFUSED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "barred"]);
+const REFUSED_EVERYWHERE: ReadonlySet<Verdict> = new Set(["revoked", "expired", "suspended"]);
 
 /** Whether a verdict applies to every request of a key. */
 const isRefusedEverywhere = (verdict: Verdict): boolean => REFUSED_EVERYWHERE.has(verdict);
@@ -214,11 +214,11 @@ const keyId = (key: KeyParts): string => key.lookup + key.secretHash.toString("b
  * constrained one.
  */
 function describeLimits(result: AuthorizationResult): Record<string, string> {
-  const { verdict, windows, suspendedUntil } = result;
+  const { verdict, windows, throttledUntil } = result;
   const window = verdict === "limited" ? exhausted(windows) : mostConstrained(windows);
   if (window === undefined) return {};
-  if (verdict !== "suspended" || suspendedUntil === null) return rateLimitHeaders(window);
-  return rateLimitHeaders({ ...window, spent: window.limit, resetsAt: suspendedUntil });
+  if (verdict !== "throttled" || throttledUntil === null) return rateLimitHeaders(window);
+  return rateLimitHeaders({ ...window, spent: window.limit, resetsAt: throttledUntil });
 }
 
 function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
@@ -236,10 +236,10 @@ function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
       throw unauthorized("The API key has expired.");
     case "forbidden":
       throw new ApiError("forbidden", `The API key lacks the scope ${rule.scope}.`);
-    case "barred":
+    case "suspended":
       throw new ApiError("forbidden", "The account is suspended.");
-    case "suspended": {
-      const wait = secondsUntil(result.suspendedUntil ?? result.now, result.now);
+    case "throttled": {
+      const wait = secondsUntil(result.throttledUntil ?? result.now, result.now);
       throw new ApiError(
         "rate_limited",
         `API access is suspended. Try again in ${inSeconds(wait)}.`,

@@ -31,7 +31,7 @@ function createWindow(limit: number) {
         plan: "free",
       },
       now: 0,
-      suspendedUntil: null,
+      throttledUntil: null,
       allowedNetworks: [],
       windows: [{ name: "minute", limit, seconds: 60, spent, resetsAt: 60_000 }],
     };

@@ -180,8 +180,8 @@ const PLAN_WINDOWS = new Set(["burst", "minute", "day"]);
 type Refusal = { result: AuthorizationResult; until: number; clockAhead: number };
 
 /**
- * Recent refusals by a rate limit or a suspension. A client beyond its limit gets the same refusal
- * again, without a query; the next query says how often that was.
+ * Recent refusals by a rate limit or of a throttled account. A client beyond its limit gets the
+ * same refusal again, without a query; the next query says how often that was.
  */
 class Refusals {
   readonly #now: () => number;
@@ -205,7 +205,7 @@ class Refusals {
     return { ...result, now: this.#now() + clockAhead };
   }
 
-  /** Keeps a refusal by a rate limit or a suspension; ignores any other result. */
+  /** Keeps a refusal by a rate limit or of a throttled account; ignores any other result. */
   record(id: string, rule: AccessRule, result: AuthorizationResult): void {
     const end = endOfRefusal(result);
     if (end === undefined) return;
@@ -236,6 +236,6 @@ const endpointKey = (id: string, rule: AccessRule): string => `${id} ${rule.limi
 
 /** When a refusal ends, by the database's clock; undefined for a result that is not kept. */
 function endOfRefusal(result: AuthorizationResult): number | undefined {
-  if (result.verdict === "suspended") return result.suspendedUntil ?? undefined;
+  if (result.verdict === "throttled") return result.throttledUntil ?? undefined;
   return result.verdict === "limited" ? exhausted(result.windows)?.resetsAt : undefined;
 }

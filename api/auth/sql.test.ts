@@ -178,10 +178,10 @@ describe("limits", () => {
     const accounts = new AccountService(postgres.sql);
     expect(await accounts.suspend(accountId, 30)).toBe(true);
     const result = await authorize(parts);
-    expect(result?.verdict).toBe("suspended");
-    expect((result?.suspendedUntil ?? 0) - (result?.now ?? 0)).toBeWithin(29 * 60_000, 30 * 60_001);
+    expect(result?.verdict).toBe("throttled");
+    expect((result?.throttledUntil ?? 0) - (result?.now ?? 0)).toBeWithin(29 * 60_000, 30 * 60_001);
     await accounts.suspend(accountId, undefined);
-    expect(await authorize(parts)).toMatchObject({ verdict: "barred" });
+    expect(await authorize(parts)).toMatchObject({ verdict: "suspended" });
     await accounts.suspend(accountId, 0);
     expect(await authorize(parts)).toMatchObject({ verdict: "ok" });
     expect(await accounts.suspend(newUuid(), 30)).toBe(false);

@@ -13,11 +13,11 @@ import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
 
 /**
- * The database's decision. `suspended` ends by itself; `barred` is a suspension that an operator
- * must lift.
+ * The database's decision. `throttled` ends by itself; `suspended` lasts until an operator lifts
+ * it.
  */
 export type Verdict =
-  "ok" | "revoked" | "expired" | "forbidden" | "suspended" | "barred" | "limited";
+  "ok" | "revoked" | "expired" | "forbidden" | "throttled" | "suspended" | "limited";
 
 /** Requests of one key under one rule. */
 export type RequestGroup = {
@@ -39,9 +39,9 @@ export type AuthorizationResult = {
   principal: Principal;
   /** CIDR blocks from which the key works; none for everywhere. */
   allowedNetworks: readonly string[];
-  /** The database's clock and the end of a suspension, in Unix milliseconds. */
+  /** The database's clock and the end of the throttling, in Unix milliseconds. */
   now: number;
-  suspendedUntil: number | null;
+  throttledUntil: number | null;
   windows: LimitWindow[];
 };
 
@@ -90,7 +90,7 @@ type AuthorizationRow = {
   scopes: string[];
   plan: string;
   now_ms: number;
-  suspended_until_ms: number | null;
+  throttled_until_ms: number | null;
   windows: LimitWindow[];
 };
 
@@ -136,7 +136,7 @@ function toBatchResult(row: AuthorizationRow, verdict: Verdict): BatchResult {
       plan: row.plan,
     },
     now: row.now_ms,
-    suspendedUntil: row.suspended_until_ms,
+    throttledUntil: row.throttled_until_ms,
     windows: row.windows,
   };
 }

@@ -88,7 +88,7 @@ export class MemberService {
   async findMembership(accountId: Uuid, userId: Uuid): Promise<Membership | undefined> {
     const sql = this.#sql;
     const [row] = await sql<Membership[]>`
-      select m.role, account.plan, coalesce(account.suspended_until = 'infinity', false) as barred,
+      select m.role, account.plan, coalesce(account.suspended_until = 'infinity', false) as suspended,
              ${lacksFactor(sql)} as lacks_factor
         from members m join accounts account on account.id = m.account_id
        where m.account_id = ${accountId} and m.user_id = ${userId}`;

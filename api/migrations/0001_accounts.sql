@@ -80,7 +80,7 @@ create unlogged table plan_windows (
   minute_spent integer not null default 0,
   day_opened_at timestamptz not null default '-infinity',
   day_spent integer not null default 0,
-  -- Refusals, which lead to a suspension when there are too many.
+  -- Refusals, which throttle the account when there are too many.
   refused_opened_at timestamptz not null default '-infinity',
   refused integer not null default 0,
   primary key (account_id, mode)
@@ -104,9 +104,9 @@ create unlogged table endpoint_windows (
 -- p_endpoint        the endpoint's own window (endpoint_limits.endpoint); null for none
 -- p_wanted          how many requests to spend; 0 looks and spends nothing
 -- p_refused         requests that the calling process refused by itself since it last asked: refusals
---                   in ten minutes, beyond ten times the limit of a minute, suspend for ten minutes
+--                   in ten minutes, beyond ten times the limit of a minute, throttle for ten minutes
 --
--- verdict: ok, unknown, revoked, expired, forbidden, suspended, barred (by an operator, until lifted)
+-- verdict: ok, unknown, revoked, expired, forbidden, throttled, suspended (by an operator, until lifted)
 -- or limited, which means that none was granted. Every verdict but unknown brings the windows, the
 -- plan's first: how many requests each allows, how many are spent, and when it closes, in Unix
 -- milliseconds.
@@ -114,7 +114,7 @@ create function authorize_request(
   p_lookup text, p_hash bytea, p_scope text, p_endpoint text, p_wanted integer, p_refused integer,
   p_network text,
   out verdict text, out granted integer, out key_id uuid, out account_id uuid, out mode text, out scopes text[],
-  out plan text, out now_ms float8, out suspended_until_ms float8,
+  out plan text, out now_ms float8, out throttled_until_ms float8,
   out windows json
 ) language plpgsql as $$
 declare
@@ -159,9 +159,9 @@ begin
   verdict := case
     when k.revoked_at <= v_now then 'revoked'
     when k.expires_at <= v_now then 'expired'
-    when k.suspended_until = 'infinity' then 'barred'
+    when k.suspended_until = 'infinity' then 'suspended'
     when p_scope is not null and not p_scope = any (k.scopes) then 'forbidden'
-    when k.suspended_until > v_now and p_wanted > 0 then 'suspended'
+    when k.suspended_until > v_now and p_wanted > 0 then 'throttled'
     else 'ok'
   end;
 
@@ -235,7 +235,7 @@ begin
        and (k.suspended_until is null or k.suspended_until <= v_now) then
       k.suspended_until := v_now + interval '600 seconds';
       update accounts set suspended_until = k.suspended_until where id = k.account_id;
-      -- What led to this suspension does not lead to the next.
+      -- What led to this throttling does not lead to the next.
       w.refused := 0;
     end if;
   end if;
@@ -262,7 +262,7 @@ begin
   scopes := k.scopes;
   plan := k.plan;
   now_ms := extract(epoch from v_now) * 1000;
-  suspended_until_ms := extract(epoch from nullif(k.suspended_until, 'infinity')) * 1000;
+  throttled_until_ms := extract(epoch from nullif(k.suspended_until, 'infinity')) * 1000;
   if p_endpoint is not null then
     v_endpoint_window := format(
       ', {"name": %s, "limit": %s, "seconds": %s, "spent": %s, "resetsAt": %s}', to_json(p_endpoint),

@@ -20,7 +20,7 @@ const authenticator = new SessionAuthenticator(
   },
   {
     findMembership: () =>
-      Promise.resolve({ role: "owner", plan: "free", barred: false, lacks_factor: false }),
+      Promise.resolve({ role: "owner", plan: "free", suspended: false, lacks_factor: false }),
   },
 );
 

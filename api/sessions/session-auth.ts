@@ -24,10 +24,10 @@ const ACCOUNT_PATH_FORM =
   /^\/api\/(?<account>[^/]+)\/(?<mode>live|test|members|invitations)(?:\/|$)/;
 
 /**
- * A user's membership of an account; `barred` means that an operator has suspended the account, and
- * `lacks_factor` that the role needs a second factor.
+ * A user's membership of an account; `suspended` means that an operator has suspended the account,
+ * and `lacks_factor` that the role needs a second factor.
  */
-export type Membership = { role: Role; plan: string; barred: boolean; lacks_factor: boolean };
+export type Membership = { role: Role; plan: string; suspended: boolean; lacks_factor: boolean };
 
 export interface Memberships {
   findMembership(accountId: Uuid, userId: Uuid): Promise<Membership | undefined>;
@@ -83,7 +83,7 @@ export class SessionAuthenticator extends Authenticator {
 /** Throws unless a membership allows what a route asks for. */
 function requireAllowed(membership: Membership | undefined, { scope }: AccessRule): Membership {
   if (membership === undefined) throw notFound("account");
-  if (membership.barred) throw new ApiError("forbidden", "The account is suspended.");
+  if (membership.suspended) throw new ApiError("forbidden", "The account is suspended.");
   if (membership.lacks_factor)
     throw new ApiError("forbidden", "Your role in this account needs a second factor.");
   if (scope === null || permissionsOf(membership.role).includes(scope)) return membership;

@@ -30,7 +30,7 @@ export type FakeKey = {
   accountId: Uuid;
   mode: Mode;
   scopes: string[];
-  state: "ok" | "revoked" | "expired" | "barred";
+  state: "ok" | "revoked" | "expired" | "suspended";
 };
 
 type FakeResponse = { status: number; headers: Headers; body: unknown; text: string };
@@ -174,7 +174,7 @@ export class MemoryStores implements Stores {
       },
       allowedNetworks: [],
       now: Date.now(),
-      suspendedUntil: null,
+      throttledUntil: null,
       windows: [WINDOW],
     };
   }
