@@ -87,7 +87,7 @@ export function limitRoutes(auth: AccessPlugin, stores: Stores) {
       };
     },
     {
-      access: { scope: null, limit: null, cost: 0 },
+      access: { scope: null, endpoint: null, cost: 0 },
       response: { 200: limitsResponse },
       detail: {
         operationId: "getLimits",

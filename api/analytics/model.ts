@@ -12,7 +12,7 @@ import { COMPARISONS, periodParameters } from "./period.ts";
 /** The access rule of all queries except the bulk one. */
 export const READ_ACCESS = {
   scope: "analytics:read",
-  limit: "GET /v1/analytics/*",
+  endpoint: "GET /v1/analytics/*",
   cost: 1,
   expensive: true,
 } as const;

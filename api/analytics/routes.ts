@@ -322,7 +322,7 @@ const streamRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
 
 const bulkRoutes = (auth: AccessPlugin, analytics: AnalyticsService) =>
   analyticsApp(auth).post("/bulk", ({ call, body }) => analytics.bulk(principalOf(call), body), {
-    access: { ...READ_ACCESS, limit: "POST /v1/analytics/bulk" },
+    access: { ...READ_ACCESS, endpoint: "POST /v1/analytics/bulk" },
     csv: bulkTable,
     body: bulkBody,
     response: { 200: bulkResponse },

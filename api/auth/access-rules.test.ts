@@ -6,7 +6,7 @@ test("a route without an access rule prevents the API from starting", () => {
   const guarded = {
     method: "GET",
     path: "/v1/a",
-    hooks: { detail: accessDetail({ scope: null, limit: null, cost: 1 }) },
+    hooks: { detail: accessDetail({ scope: null, endpoint: null, cost: 1 }) },
   };
   expect(() => requireAccessRules([guarded])).not.toThrow();
   expect(() => requireAccessRules([guarded, { method: "POST", path: "/v1/b", hooks: {} }])).toThrow(

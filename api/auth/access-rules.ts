@@ -33,7 +33,7 @@ export type AccessRule = {
   /** The required scope; null for none. */
   scope: Permission | null;
   /** The endpoint's own rate-limit window; null for none. */
-  limit: EndpointLimit | null;
+  endpoint: EndpointLimit | null;
   /** How many requests the call consumes: 1, or 0 to read the state of the limits. */
   cost: 0 | 1;
   /** Whether a call may take many times as long as others; a process that is behind refuses it. */
@@ -51,7 +51,7 @@ export type Access = AccessRule | "static" | "public" | "page" | "session";
 export type DeclaredAccess = Access | Permission;
 
 export const toAccess = (declared: DeclaredAccess): Access =>
-  isScope(declared) ? { scope: declared, limit: null, cost: 1 } : declared;
+  isScope(declared) ? { scope: declared, endpoint: null, cost: 1 } : declared;
 
 /** Of all words only scopes have a colon. */
 const isScope = (declared: DeclaredAccess): declared is Permission =>

@@ -9,10 +9,10 @@ import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
 import { Authorizer } from "./authorizer.ts";
 import type { BatchResult, Verdict } from "./sql.ts";
 
-const RULE = { scope: null, limit: null, cost: 1 } as const;
-const READING = { scope: null, limit: null, cost: 0 } as const;
+const RULE = { scope: null, endpoint: null, cost: 1 } as const;
+const READING = { scope: null, endpoint: null, cost: 0 } as const;
 /** A scope that no key has. */
-const LACKED = { scope: "keys:write", limit: null, cost: 1 } as const;
+const LACKED = { scope: "keys:write", endpoint: null, cost: 1 } as const;
 const LIMIT_PER_MINUTE = 60;
 /** Of an account: readings of its limits in 3 seconds, and refused requests in 10. */
 const READINGS_MAX = 50;

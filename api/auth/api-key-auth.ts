@@ -128,7 +128,7 @@ export class ApiKeyAuthenticator extends Authenticator {
 
   /** Throws as a new request with the key would; consumes nothing from its limits. */
   async #confirm(key: KeyParts, rule: AccessRule, call: Call): Promise<void> {
-    const looked = { ...rule, limit: null, cost: 0 } as const;
+    const looked = { ...rule, endpoint: null, cost: 0 } as const;
     const result = await this.#authorizer.authorize(keyId(key), key, looked, networkOf(call));
     if (result === undefined) throw invalidKey();
     const isThrottled = (result.throttledUntil ?? 0) > result.now;

@@ -9,18 +9,18 @@ import { Authorizer, type KeyStore } from "./authorizer.ts";
 import type { BatchResult } from "./sql.ts";
 
 const key = generateKey("live");
-const rule: AccessRule = { scope: "links:read", limit: null, cost: 1 };
+const rule: AccessRule = { scope: "links:read", endpoint: null, cost: 1 };
 
 /** A window that grants `limit` requests and never closes, as PostgreSQL would count it. */
 function createWindow(limit: number) {
   let spent = 0;
   const batches: number[] = [];
-  const authorizeOne = ({ cost }: { cost: number }): BatchResult => {
-    batches.push(cost);
-    const granted = Math.min(cost, limit - spent);
+  const authorizeOne = ({ wanted }: { wanted: number }): BatchResult => {
+    batches.push(wanted);
+    const granted = Math.min(wanted, limit - spent);
     spent += granted;
     return {
-      verdict: granted === 0 && cost > 0 ? "limited" : "ok",
+      verdict: granted === 0 && wanted > 0 ? "limited" : "ok",
       granted,
       principal: {
         callerId: "k",

@@ -84,7 +84,7 @@ export class Authorizer {
     { id, key, rule }: { id: string; key: KeyParts; rule: AccessRule },
     network: string | null,
   ): Promise<AuthorizationResult | undefined> {
-    const name = `${id} ${rule.scope} ${rule.limit} ${rule.cost}`;
+    const name = `${id} ${rule.scope} ${rule.endpoint} ${rule.cost}`;
     return new Promise((resolve, reject) => {
       const queue = this.#queues.get(name) ?? {
         name,
@@ -129,7 +129,7 @@ export class Authorizer {
         groups.map(({ queue: { id, key, rule }, waiters }) => ({
           key,
           rule,
-          cost: waiters.length * rule.cost,
+          wanted: waiters.length * rule.cost,
           refused: this.#refusals.drain(id),
           network: waiters.at(-1)?.network ?? null,
         })),
@@ -232,7 +232,7 @@ class Refusals {
   }
 }
 
-const endpointKey = (id: string, rule: AccessRule): string => `${id} ${rule.limit}`;
+const endpointKey = (id: string, rule: AccessRule): string => `${id} ${rule.endpoint}`;
 
 /** When a refusal ends, by the database's clock; undefined for a result that is not kept. */
 function endOfRefusal(result: AuthorizationResult): number | undefined {

@@ -17,7 +17,7 @@ import { authorizeAll, type RequestGroup } from "./sql.ts";
 /** A limit of the plan `free` (migration 0001). */
 const FREE_BURST = 10;
 
-const READ: AccessRule = { scope: "links:read", limit: null, cost: 1 };
+const READ: AccessRule = { scope: "links:read", endpoint: null, cost: 1 };
 
 const postgres = await forFile(startPostgres());
 
@@ -44,8 +44,8 @@ const TIMEOUT_MS = 60_000;
 const authorizeMany = (requests: readonly RequestGroup[]) =>
   authorizeAll(postgres.sql, requests, TIMEOUT_MS);
 
-async function authorize(key: KeyParts, rule = READ, cost = 1, refused = 0) {
-  const [result] = await authorizeMany([{ key, rule, cost, refused, network: null }]);
+async function authorize(key: KeyParts, rule = READ, wanted = 1, refused = 0) {
+  const [result] = await authorizeMany([{ key, rule, wanted, refused, network: null }]);
   return result;
 }
 
@@ -117,7 +117,7 @@ test("a rotated key works for its grace, a day unless another is chosen, and is 
 });
 
 describe("several keys in one query", () => {
-  const WRITE: AccessRule = { scope: "links:write", limit: "POST /v1/links", cost: 1 };
+  const WRITE: AccessRule = { scope: "links:write", endpoint: "POST /v1/links", cost: 1 };
 
   test("are decided each for itself, in the order in which they were asked", async () => {
     const [one, two, revoked] = [await addKey(), await addKey(), await addKey()];
@@ -126,7 +126,7 @@ describe("several keys in one query", () => {
     const asked = [two.parts, unknown, revoked.parts, one.parts].map((key) => ({
       key,
       rule: READ,
-      cost: 1,
+      wanted: 1,
       refused: 0,
       network: null,
     }));
@@ -144,7 +144,7 @@ describe("several keys in one query", () => {
     const asked = [READ, WRITE, READ].map((rule) => ({
       key: parts,
       rule,
-      cost: 2,
+      wanted: 2,
       refused: 0,
       network: null,
     }));
@@ -158,7 +158,7 @@ describe("several keys in one query", () => {
     const asked = keys.map(({ parts }) => ({
       key: parts,
       rule: READ,
-      cost: 1,
+      wanted: 1,
       refused: 0,
       network: null,
     }));

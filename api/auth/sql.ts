@@ -23,8 +23,8 @@ export type Verdict =
 export type RequestGroup = {
   key: KeyParts;
   rule: AccessRule;
-  /** The number of requests they consume in total. */
-  cost: number;
+  /** How many requests they are to consume. */
+  wanted: number;
   /** The key's requests that this process has refused by itself since the last query. */
   refused: number;
   /** The client's network, as the ledger keeps it; null if its address is not known. */
@@ -110,16 +110,16 @@ const authorizeRequests = (
           from unnest(${requests.map(({ key }) => key.lookup)}::text[],
                       ${requests.map(({ key }) => key.secretHash.toString("hex"))}::text[],
                       ${requests.map(({ rule }) => rule.scope)}::text[],
-                      ${requests.map(({ rule }) => rule.limit)}::text[],
-                      ${requests.map(({ cost }) => cost)}::integer[],
+                      ${requests.map(({ rule }) => rule.endpoint)}::text[],
+                      ${requests.map(({ wanted }) => wanted)}::integer[],
                       ${requests.map(({ refused }) => refused)}::integer[],
                       ${requests.map(({ network }) => network)}::text[])
-               with ordinality as input (lookup, hash, scope, endpoint, requests, refused, network, number)
+               with ordinality as input (lookup, hash, scope, endpoint, wanted, refused, network, number)
           join api_keys on api_keys.lookup = input.lookup
          order by api_keys.account_id, api_keys.mode, input.number
       ) requested
      cross join lateral authorize_request(requested.lookup, decode(requested.hash, 'hex'), requested.scope, requested.endpoint,
-                                          requested.requests, requested.refused, requested.network) result`.execute();
+                                          requested.wanted, requested.refused, requested.network) result`.execute();
 
 function toBatchResult(row: AuthorizationRow, verdict: Verdict): BatchResult {
   return {

@@ -29,7 +29,7 @@ export const domainRoutes = (auth: AccessPlugin, domains: DomainService, shortUr
           return created("/v1/domains", toDomainResponse(row, shortUrl));
         }),
       {
-        access: { scope: "domains:write", limit: "POST /v1/domains", cost: 1 },
+        access: { scope: "domains:write", endpoint: "POST /v1/domains", cost: 1 },
         idempotent: "plain",
         errors: ["domain_taken", "quota_exceeded"],
         body: newDomainBody,

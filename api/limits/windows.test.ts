@@ -24,10 +24,10 @@ import {
   rateLimitHeaders,
 } from "./windows.ts";
 
-const RULE = { scope: "links:write", limit: "POST /v1/links", cost: 1 } as const;
+const RULE = { scope: "links:write", endpoint: "POST /v1/links", cost: 1 } as const;
 
 /** The lengths of the windows. */
-const SECONDS = { minute: 60, day: 86_400, [RULE.limit]: 3_600 };
+const SECONDS = { minute: 60, day: 86_400, [RULE.endpoint]: 3_600 };
 
 const postgres = await forFile(startPostgres());
 
@@ -54,12 +54,12 @@ test("every window counts exactly, ends its length after it opened, and consumes
 
   await fc.assert(
     fc.asyncProperty(anyCase, async ({ minute, day, endpoint, steps }) => {
-      const limits = { minute, day, burst: 1_000_000, endpoints: { [RULE.limit]: endpoint } };
+      const limits = { minute, day, burst: 1_000_000, endpoints: { [RULE.endpoint]: endpoint } };
       await sql`update accounts set limits = ${sql.json(limits)}, suspended_until = null where id = ${account}`;
       await sql`delete from plan_windows where account_id = ${account}`;
       await sql`delete from endpoint_windows where account_id = ${account}`;
-      const limitOf = { minute, day, [RULE.limit]: endpoint };
-      const names = ["minute", "day", RULE.limit] as const;
+      const limitOf = { minute, day, [RULE.endpoint]: endpoint };
+      const names = ["minute", "day", RULE.endpoint] as const;
       const model = new Map(names.map((name) => [name, { used: 0, openedAt: -Infinity }]));
       let passed = 0;
 
@@ -67,7 +67,7 @@ test("every window counts exactly, ends its length after it opened, and consumes
         await passTime(account, passSeconds);
         passed += passSeconds * 1_000;
         const [result] = await authorizeAll(sql, [
-          { key, rule: RULE, cost: wanted, refused: 0, network: null },
+          { key, rule: RULE, wanted, refused: 0, network: null },
         ]);
         // The database's clock as seen by windows that were moved into the past.
         const now = (result?.now ?? 0) + passed;
@@ -86,7 +86,7 @@ test("every window counts exactly, ends its length after it opened, and consumes
           const state = model.get(name) ?? { used: 0, openedAt: -Infinity };
           // The plan's windows open with any request, even a rejected one; an endpoint's window
           // with an accepted one.
-          const opens = granted > 0 || name !== RULE.limit;
+          const opens = granted > 0 || name !== RULE.endpoint;
           if (opens && state.openedAt === -Infinity) state.openedAt = now;
           state.used += granted;
           model.set(name, state);

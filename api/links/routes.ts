@@ -73,7 +73,7 @@ export const linkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl: str
           return { status: 201, headers, body: created };
         }),
       {
-        access: { scope: "links:write", limit: "POST /v1/links", cost: 1 },
+        access: { scope: "links:write", endpoint: "POST /v1/links", cost: 1 },
         idempotent: "plain",
         errors: ["invalid_url", "invalid_alias", "alias_taken", "external_id_taken"],
         query: includeAllQuery,
@@ -286,7 +286,7 @@ export const linkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl: str
       "/:id/explain",
       async ({ call, params, body }) => await links.explain(principalOf(call), params.id, body),
       {
-        access: { scope: "links:read", limit: null, cost: 1, expensive: true },
+        access: { scope: "links:read", endpoint: null, cost: 1, expensive: true },
         params: linkParams,
         body: explainBody,
         response: { 200: explanation },
@@ -323,7 +323,7 @@ export const bulkLinkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl:
           };
         }),
       {
-        access: { scope: "links:write", limit: null, cost: 1, expensive: true },
+        access: { scope: "links:write", endpoint: null, cost: 1, expensive: true },
         idempotent: "plain",
         query: includeAllQuery,
         body: bulkCreateBody,
@@ -341,7 +341,7 @@ export const bulkLinkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl:
       async ({ call, body }) =>
         toCheckResponse(await links.checkMany(principalOf(call), body.links)),
       {
-        access: { scope: "links:write", limit: null, cost: 1, expensive: true },
+        access: { scope: "links:write", endpoint: null, cost: 1, expensive: true },
         body: bulkCreateBody,
         response: { 200: bulkCheckResponse },
         detail: {
@@ -363,7 +363,7 @@ export const bulkLinkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl:
         return { data, updated: succeeded, failed };
       },
       {
-        access: { scope: "links:write", limit: null, cost: 1, expensive: true },
+        access: { scope: "links:write", endpoint: null, cost: 1, expensive: true },
         query: includeQuery,
         body: bulkUpdateBody,
         response: { 200: bulkUpdateResponse },
@@ -386,7 +386,7 @@ export const bulkLinkRoutes = (auth: AccessPlugin, links: LinkService, shortUrl:
         return { data, deleted: succeeded, failed };
       },
       {
-        access: { scope: "links:delete", limit: null, cost: 1, expensive: true },
+        access: { scope: "links:delete", endpoint: null, cost: 1, expensive: true },
         body: bulkDeleteBody,
         response: { 200: bulkDeleteResponse },
         detail: {

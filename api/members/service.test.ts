@@ -303,7 +303,7 @@ test.each<[string, string, (of: Browser, account: Uuid, id: Uuid) => Promise<unk
   const call: Call = { address: newNetwork(), requestId: "" };
   const url = `http://localhost/api/${encodeId("acct", account)}/live/v1/events`;
   const request = new Request(url, { headers: browser.client.headers });
-  const access = { scope: "events:read", limit: null, cost: 1 } as const;
+  const access = { scope: "events:read", endpoint: null, cost: 1 } as const;
   await authenticator.authenticate({ call, request, headers: {} }, access);
   const confirm = confirmOf(call);
   await confirm();

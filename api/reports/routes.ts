@@ -114,7 +114,7 @@ export const reportRoutes = (auth: AccessPlugin, reports: ReportService, shortUr
       "/:id/send",
       async ({ call, params }) => toRunResponse(await reports.send(principalOf(call), params.id)),
       {
-        access: { scope: "reports:write", limit: null, cost: 1, expensive: true },
+        access: { scope: "reports:write", endpoint: null, cost: 1, expensive: true },
         params: reportParams,
         response: { 200: runResponse },
         detail: {

@@ -6,7 +6,7 @@ import { encodeId, newUuid, type Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { SessionAuthenticator } from "./session-auth.ts";
 
-const ACCESS = { scope: null, limit: null, cost: 1 } as const;
+const ACCESS = { scope: null, endpoint: null, cost: 1 } as const;
 
 /** Each call is of another user, in another session. */
 const authenticator = new SessionAuthenticator(

@@ -17,7 +17,7 @@ import {
 } from "./model.ts";
 import type { TagService } from "./service.ts";
 
-const WRITE_ACCESS = { scope: "links:write", limit: null, cost: 1, expensive: true } as const;
+const WRITE_ACCESS = { scope: "links:write", endpoint: null, cost: 1, expensive: true } as const;
 
 /** Cursors of a list in this order. */
 const cursorSchema = (sort: TagSort) =>

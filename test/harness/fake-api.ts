@@ -155,7 +155,7 @@ export class MemoryStores implements Stores {
     return [];
   }
 
-  #authorize({ key, rule, cost }: RequestGroup): BatchResult | undefined {
+  #authorize({ key, rule, wanted }: RequestGroup): BatchResult | undefined {
     const { lookup, secretHash } = key;
     const known = this.#keys.get(lookup);
     if (known === undefined || !known.secretHash.equals(secretHash)) return undefined;
@@ -163,7 +163,7 @@ export class MemoryStores implements Stores {
     const { id: callerId, accountId, mode, scopes } = known;
     return {
       verdict: known.state === "ok" && !permitted ? "forbidden" : known.state,
-      granted: cost,
+      granted: wanted,
       principal: {
         callerId,
         actor: { type: "api_key", id: callerId },

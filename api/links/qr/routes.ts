@@ -127,7 +127,7 @@ export const qrRoutes = (
       return new Response(image);
     },
     {
-      access: { scope: "links:read", limit: null, cost: 1, expensive: true },
+      access: { scope: "links:read", endpoint: null, cost: 1, expensive: true },
       params: linkParams,
       query: qrQuery,
       detail: {
