@@ -18,7 +18,7 @@ test("no window exceeds its limit, whatever the times of the events", () => {
         expect(state.resetsAt - time).toBeLessThanOrEqual(1_000);
         if (state.granted) granted.set(state.resetsAt, (granted.get(state.resetsAt) ?? 0) + 1);
         expect(state.spent).toBe(granted.get(state.resetsAt) ?? 0);
-        expect(window.exhausted("key")).toBe(state.spent === limit);
+        expect(window.isExhausted("key")).toBe(state.spent === limit);
         expect({ ...window.state("key"), granted: state.granted }).toEqual(state);
       }
       for (const count of granted.values()) expect(count).toBeLessThanOrEqual(limit);

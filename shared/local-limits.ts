@@ -39,7 +39,7 @@ export class FixedWindow {
   }
 
   /** Whether the key's window allows no more events. */
-  exhausted(key: string): boolean {
+  isExhausted(key: string): boolean {
     return this.#current(key).spent >= this.#limit;
   }
 

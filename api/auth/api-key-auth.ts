@@ -16,10 +16,10 @@ import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
 import { type Call, originOf } from "../http/request-context.ts";
 import {
-  exhausted,
+  findExhausted,
+  findMostConstrained,
   inSeconds,
   KeyWindow,
-  mostConstrained,
   NetworkWindow,
   rateLimited,
   rateLimitHeaders,
@@ -90,7 +90,7 @@ export class ApiKeyAuthenticator extends Authenticator {
   #requireUnexhausted(id: string, rule: AccessRule, { address }: Call, headers: Headers): void {
     if (!this.#wasVerified(id)) {
       for (const limit of [this.#unknownKeys, this.#refusedKeys])
-        if (limit.exhausted(address)) limit.enforce(address, headers);
+        if (limit.isExhausted(address)) limit.enforce(address, headers);
     }
     this.#limits.enforce(id, this.#known.get(id)?.account ?? id, rule, headers);
   }
@@ -167,10 +167,10 @@ class KeyLimits {
    * exhausted for the key `id` or its account, which is the key itself while it is not known.
    */
   enforce(id: string, account: string, rule: AccessRule, headers: Headers): void {
-    if (this.#refused.exhausted(id)) this.#refused.enforce(id, headers);
+    if (this.#refused.isExhausted(id)) this.#refused.enforce(id, headers);
     // A key that lacks one scope may use its other scopes, and so may other keys of the account.
     const lacksScope = this.#lacking.has(scopeKey(id, rule));
-    if (lacksScope && this.#refused.exhausted(account)) this.#refused.enforce(account, headers);
+    if (lacksScope && this.#refused.isExhausted(account)) this.#refused.enforce(account, headers);
     if (rule.cost === 0) this.#readings.enforce(account, headers);
   }
 
@@ -215,7 +215,7 @@ const keyId = (key: KeyParts): string => key.lookup + key.secretHash.toString("b
  */
 function describeLimits(result: AuthorizationResult): Record<string, string> {
   const { verdict, windows, throttledUntil } = result;
-  const window = verdict === "limited" ? exhausted(windows) : mostConstrained(windows);
+  const window = verdict === "limited" ? findExhausted(windows) : findMostConstrained(windows);
   if (window === undefined) return {};
   if (verdict !== "throttled" || throttledUntil === null) return rateLimitHeaders(window);
   return rateLimitHeaders({ ...window, spent: window.limit, resetsAt: throttledUntil });
@@ -249,7 +249,7 @@ function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
       );
     }
     case "limited": {
-      const window = exhausted(result.windows);
+      const window = findExhausted(result.windows);
       if (window === undefined) throw new Error("A request was refused by no window.");
       throw rateLimited(window, result.now);
     }

@@ -8,7 +8,7 @@
  */
 import { LRUCache } from "lru-cache";
 
-import { exhausted } from "../limits/windows.ts";
+import { findExhausted } from "../limits/windows.ts";
 import type { AccessRule } from "./access-rules.ts";
 import type { KeyParts } from "./api-key.ts";
 import type { AuthorizationResult, BatchResult, RequestGroup } from "./sql.ts";
@@ -209,7 +209,7 @@ class Refusals {
   record(id: string, rule: AccessRule, result: AuthorizationResult): void {
     const end = endOfRefusal(result);
     if (end === undefined) return;
-    const window = result.verdict === "limited" ? exhausted(result.windows) : undefined;
+    const window = result.verdict === "limited" ? findExhausted(result.windows) : undefined;
     const everywhere = window === undefined || PLAN_WINDOWS.has(window.name);
     this.#refusals.set(everywhere ? id : endpointKey(id, rule), {
       result,
@@ -237,5 +237,5 @@ const endpointKey = (id: string, rule: AccessRule): string => `${id} ${rule.endp
 /** When a refusal ends, by the database's clock; undefined for a result that is not kept. */
 function endOfRefusal(result: AuthorizationResult): number | undefined {
   if (result.verdict === "throttled") return result.throttledUntil ?? undefined;
-  return result.verdict === "limited" ? exhausted(result.windows)?.resetsAt : undefined;
+  return result.verdict === "limited" ? findExhausted(result.windows)?.resetsAt : undefined;
 }

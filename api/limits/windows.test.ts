@@ -17,10 +17,10 @@ import { parseKey } from "../auth/api-key.ts";
 import { authorizeAll } from "../auth/sql.ts";
 import { ApiError } from "../http/errors.ts";
 import {
-  exhausted,
   FileBudget,
+  findExhausted,
+  findMostConstrained,
   type LimitWindow,
-  mostConstrained,
   rateLimitHeaders,
 } from "./windows.ts";
 
@@ -154,17 +154,17 @@ describe("rate-limit windows", () => {
   test("the most constrained has the lowest share left; of equal ones it closes last", () => {
     const roomy = window({ name: "day", limit: 1_000, spent: 100 });
     const tight = window({ spent: 9 });
-    expect(mostConstrained([roomy, tight])).toBe(tight);
+    expect(findMostConstrained([roomy, tight])).toBe(tight);
     const later = window({ name: "later", spent: 9, resetsAt: 2_000_000 });
-    expect(mostConstrained([later, tight])).toBe(later);
-    expect(mostConstrained([tight, later])).toBe(later);
-    expect(mostConstrained([])).toBeUndefined();
+    expect(findMostConstrained([later, tight])).toBe(later);
+    expect(findMostConstrained([tight, later])).toBe(later);
+    expect(findMostConstrained([])).toBeUndefined();
   });
 
   test("of several exhausted ones, the one with the longest wait is chosen", () => {
     const short = window({ spent: 10 });
     const long = window({ name: "day", spent: 10, resetsAt: 9_000_000 });
-    expect(exhausted([short, long, window({ resetsAt: 99_000_000 })])).toBe(long);
+    expect(findExhausted([short, long, window({ resetsAt: 99_000_000 })])).toBe(long);
   });
 
   test("headers describe one window, with the reset rounded up", () => {

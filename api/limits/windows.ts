@@ -28,7 +28,7 @@ export type LimitWindow = {
 export const remaining = (window: LimitWindow): number => Math.max(0, window.limit - window.spent);
 
 /** The window with the lowest share left; of equal windows, the one that closes last. */
-export function mostConstrained(windows: readonly LimitWindow[]): LimitWindow | undefined {
+export function findMostConstrained(windows: readonly LimitWindow[]): LimitWindow | undefined {
   return windows.reduce<LimitWindow | undefined>((chosen, window) => {
     if (chosen === undefined) return window;
     const difference = remaining(window) / window.limit - remaining(chosen) / chosen.limit;
@@ -38,7 +38,7 @@ export function mostConstrained(windows: readonly LimitWindow[]): LimitWindow | 
 }
 
 /** Of the exhausted windows, the one that closes last. */
-export function exhausted(windows: readonly LimitWindow[]): LimitWindow | undefined {
+export function findExhausted(windows: readonly LimitWindow[]): LimitWindow | undefined {
   return windows
     .filter((window) => remaining(window) === 0)
     .toSorted((a, b) => b.resetsAt - a.resetsAt)[0];
@@ -108,8 +108,8 @@ export class KeyWindow {
   }
 
   /** Whether the key has no request left. */
-  exhausted(key: string): boolean {
-    return this.#window.exhausted(key);
+  isExhausted(key: string): boolean {
+    return this.#window.isExhausted(key);
   }
 
   /** The key's current window; consumes nothing. */
@@ -143,8 +143,8 @@ export class NetworkWindow {
   }
 
   /** Whether the address has no request left. */
-  exhausted(address: string): boolean {
-    return this.#find(address).some(({ of, key }) => of.exhausted(key));
+  isExhausted(address: string): boolean {
+    return this.#find(address).some(({ of, key }) => of.isExhausted(key));
   }
 
   /**
@@ -153,7 +153,7 @@ export class NetworkWindow {
    */
   consume(address: string): { window: LimitWindow; granted: boolean } {
     const found = this.#find(address);
-    const spent = found.find(({ of, key }) => of.exhausted(key));
+    const spent = found.find(({ of, key }) => of.isExhausted(key));
     if (spent !== undefined) return { window: spent.of.state(spent.key), granted: false };
     const windows = found.map(({ of, key }) => of.consume(key).window);
     return { window: requireMostConstrained(windows), granted: true };
@@ -224,7 +224,7 @@ function countedBy<Of>(address: string, networks: Of, sites: Of): { of: Of; key:
 }
 
 function requireMostConstrained(windows: readonly LimitWindow[]): LimitWindow {
-  const window = mostConstrained(windows);
+  const window = findMostConstrained(windows);
   if (window === undefined) throw new Error("An address has no window.");
   return window;
 }

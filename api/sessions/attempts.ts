@@ -184,7 +184,7 @@ async function consumeAttempt(
 }
 
 function requireUnexhausted(correct: KeyWindow, user: Uuid): void {
-  if (correct.exhausted(user)) throw rateLimited(correct.state(user), Date.now());
+  if (correct.isExhausted(user)) throw rateLimited(correct.state(user), Date.now());
 }
 
 const DEVICE_COOKIE = "shorthop.device";

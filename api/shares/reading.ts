@@ -107,7 +107,7 @@ export class SharedService {
       throw new ApiError("invalid_request", "These statistics have no password.");
     }
     // The response's headers describe the address's requests, not these attempts.
-    if (this.#tries.exhausted(address)) this.#tries.enforce(address, {});
+    if (this.#tries.isExhausted(address)) this.#tries.enforce(address, {});
     this.#checks.enforce(address, {});
     const { accountId } = share;
     if (!(await this.#passwords.verifyForAccount(accountId, password, password_hash))) {

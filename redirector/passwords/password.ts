@@ -88,12 +88,13 @@ export class PasswordCheck {
     const groups = addressGroups(address);
     if (this.#isLimited(attempt, ids)) return "limited";
     if (this.#known.has(password, hash)) return "right";
-    if (this.#verifications.exhausted(address)) return "limited";
+    if (this.#verifications.isExhausted(address)) return "limited";
     const wrongAttempts = this.#recent.state(groups.site).spent;
     if (!(await this.#queue.enter(groups, wrongAttempts))) return "busy";
     try {
       // The same client may have reached its limit while this attempt waited.
-      if (this.#isLimited(attempt, ids) || this.#verifications.exhausted(address)) return "limited";
+      if (this.#isLimited(attempt, ids) || this.#verifications.isExhausted(address))
+        return "limited";
       this.#verifications.consume(address);
       if (await this.#verify(password, hash)) {
         this.#known.add(password, hash);
@@ -110,7 +111,7 @@ export class PasswordCheck {
 
   #isLimited({ address, knownVisitor }: PasswordAttempt, ids: string): boolean {
     return (
-      this.#byAddress.exhausted(address, ids) || (!knownVisitor && this.#byLink.exhausted(ids))
+      this.#byAddress.isExhausted(address, ids) || (!knownVisitor && this.#byLink.isExhausted(ids))
     );
   }
 }

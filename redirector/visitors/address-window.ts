@@ -16,10 +16,11 @@ export class AddressWindow {
   }
 
   /** Whether the address has reached its limit. Scopes are counted separately. */
-  exhausted(address: string, scope = ""): boolean {
+  isExhausted(address: string, scope = ""): boolean {
     const { network, site } = addressGroups(address);
     return (
-      this.#networks.exhausted(`${scope} ${network}`) || this.#sites.exhausted(`${scope} ${site}`)
+      this.#networks.isExhausted(`${scope} ${network}`) ||
+      this.#sites.isExhausted(`${scope} ${site}`)
     );
   }
 

@@ -41,7 +41,7 @@ export class Lookups {
    * this network or in total.
    */
   acquire(address: string): ((found: boolean | undefined) => void) | "rate_limited" | "overloaded" {
-    if (this.#misses.exhausted(address)) {
+    if (this.#misses.isExhausted(address)) {
       this.#outcomes.rate_limited++;
       return "rate_limited";
     }

@@ -110,7 +110,7 @@ export class VisitorFactsReader {
     const { head, address } = this.#source;
     const text = this.#clickText("userAgent", head.userAgent);
     const known = this.#agents.get(text);
-    if (known !== undefined || this.#newAgents.exhausted(address)) return known;
+    if (known !== undefined || this.#newAgents.isExhausted(address)) return known;
     this.#newAgents.consume(address);
     const parsed = parseAgent(decodeText(text));
     const read = { ...toAgentNames(parsed), verdict: parsed.verdict };
