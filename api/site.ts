@@ -39,6 +39,7 @@ import {
   type Call,
   ForwardedRequest,
   principalOf,
+  type ResponseHeaders,
   type ResponseSettings,
 } from "./http/request-context.ts";
 import { RouteTable } from "./http/route-table.ts";
@@ -89,7 +90,7 @@ export type AccessPlugin = Site["access"];
 export class Site {
   readonly #context: SiteContext;
   readonly #authenticator: Authenticator;
-  readonly #headers: Readonly<Headers>;
+  readonly #headers: Readonly<ResponseHeaders>;
   readonly #ownOrigin: string | undefined;
   readonly #idempotency: Idempotency;
   readonly #routes = new RouteTable();
@@ -104,7 +105,7 @@ export class Site {
   constructor(
     context: SiteContext,
     authenticator: Authenticator,
-    { url, headers, ownOrigin }: { url: string; headers?: Headers; ownOrigin?: string },
+    { url, headers, ownOrigin }: { url: string; headers?: ResponseHeaders; ownOrigin?: string },
   ) {
     this.#context = context;
     this.#authenticator = authenticator;
@@ -244,7 +245,7 @@ export class Site {
 
   /** Step 2. Returns the query of a request that its route may handle; throws otherwise. */
   async #admit(
-    context: { call: Call; request: Request; headers: Headers },
+    context: { call: Call; request: Request; headers: ResponseHeaders },
     route: string,
     access: Access,
   ): Promise<Record<string, string | string[]>> {
@@ -324,8 +325,6 @@ export class Site {
     return rateLimited(window, Date.now());
   }
 }
-
-type Headers = Record<string, string | number>;
 
 /** The path of the page that explains the errors; each code is a fragment of it. */
 export const ERRORS_PATH = "/docs/errors";

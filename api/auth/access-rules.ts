@@ -22,7 +22,7 @@
  */
 import type { Scope } from "../../shared/contracts/key-schemas.ts";
 import type { Role } from "../../shared/contracts/users.ts";
-import type { Call } from "../http/request-context.ts";
+import type { Call, ResponseHeaders } from "../http/request-context.ts";
 import type { EndpointLimit } from "../limits/quotas.ts";
 import { NetworkWindow } from "../limits/windows.ts";
 
@@ -61,7 +61,7 @@ const isScope = (declared: DeclaredAccess): declared is Permission =>
 export type AuthContext = {
   call: Call;
   request: Request;
-  headers: Record<string, string | number>;
+  headers: ResponseHeaders;
 };
 
 /** Identifies the callers of a site. */
@@ -79,7 +79,7 @@ export abstract class Authenticator {
   }
 
   /** Whether a request has credentials that worked a while ago, which costs no query. */
-  isVerified(_headers: Request["headers"]): boolean {
+  isVerified(_headers: Headers): boolean {
     return false;
   }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bu
 
 import { newUuid, type Uuid } from "../../shared/ids.ts";
 import { SYSTEM } from "../http/principal.ts";
-import type { Call } from "../http/request-context.ts";
+import type { Call, ResponseHeaders } from "../http/request-context.ts";
 import type { Access } from "./access-rules.ts";
 import { ApiKeyAuthenticator } from "./api-key-auth.ts";
 import { generateKey, type KeyParts, parseKey } from "./api-key.ts";
@@ -65,7 +65,7 @@ function createAuth() {
    */
   async function call(address: string, key?: string, access: Access = RULE): Promise<string> {
     const context: Call = { address, requestId: "" };
-    const headers: Record<string, string | number> = {};
+    const headers: ResponseHeaders = {};
     const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
     const request = new Request("http://localhost/v1/links", { headers: authorization });
     try {

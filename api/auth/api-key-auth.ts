@@ -14,7 +14,7 @@ import { LRUCache } from "lru-cache";
 import { AddressList, networkToKeep } from "../../shared/addresses.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { ApiError } from "../http/errors.ts";
-import { type Call, originOf } from "../http/request-context.ts";
+import { type Call, originOf, type ResponseHeaders } from "../http/request-context.ts";
 import {
   findExhausted,
   findMostConstrained,
@@ -30,8 +30,6 @@ import { type KeyParts, parseKey } from "./api-key.ts";
 import type { Authorizer } from "./authorizer.ts";
 import type { AuthorizationResult, Verdict } from "./sql.ts";
 
-type Headers = Record<string, string | number>;
-
 /** Throws `unauthorized`, `forbidden`, `key_revoked` and `rate_limited`. */
 export class ApiKeyAuthenticator extends Authenticator {
   readonly #authorizer: Authorizer;
@@ -45,7 +43,7 @@ export class ApiKeyAuthenticator extends Authenticator {
     this.#authorizer = authorizer;
   }
 
-  override isVerified(headers: Request["headers"]): boolean {
+  override isVerified(headers: Headers): boolean {
     const key = parseKey(bearerToken(headers.get("authorization") ?? "") ?? "");
     return key !== undefined && this.#wasVerified(keyId(key));
   }
@@ -74,7 +72,7 @@ export class ApiKeyAuthenticator extends Authenticator {
    * Throws `forbidden` where the key does not work, at the cost of that network: once the key's
    * networks are known here, without a query, so that nobody elsewhere spends its account's limits.
    */
-  #requireAllowed(id: string, { address }: Call, headers: Headers): void {
+  #requireAllowed(id: string, { address }: Call, headers: ResponseHeaders): void {
     if (this.#known.get(id)?.networks?.has(address) ?? true) return;
     this.#refusedKeys.enforce(address, headers);
     throw new ApiError(
@@ -87,7 +85,12 @@ export class ApiKeyAuthenticator extends Authenticator {
    * Throws `rate_limited`, before any query, for a network that sends keys which do not work, and
    * for a key beyond its limits in this process. A recently verified key passes.
    */
-  #requireUnexhausted(id: string, rule: AccessRule, { address }: Call, headers: Headers): void {
+  #requireUnexhausted(
+    id: string,
+    rule: AccessRule,
+    { address }: Call,
+    headers: ResponseHeaders,
+  ): void {
     if (!this.#wasVerified(id)) {
       for (const limit of [this.#unknownKeys, this.#refusedKeys])
         if (limit.isExhausted(address)) limit.enforce(address, headers);
@@ -166,7 +169,7 @@ class KeyLimits {
    * Throws `rate_limited`, with the window in the headers, when the limit for this rule is
    * exhausted for the key `id` or its account, which is the key itself while it is not known.
    */
-  enforce(id: string, account: string, rule: AccessRule, headers: Headers): void {
+  enforce(id: string, account: string, rule: AccessRule, headers: ResponseHeaders): void {
     if (this.#refused.isExhausted(id)) this.#refused.enforce(id, headers);
     // A key that lacks one scope may use its other scopes, and so may other keys of the account.
     const lacksScope = this.#lacking.has(scopeKey(id, rule));

@@ -16,11 +16,10 @@ export type Call = {
   session?: Session;
 };
 
+export type ResponseHeaders = Record<string, string | number>;
+
 /** The part of a response that can be set before there is one. */
-export type ResponseSettings = {
-  status?: number | string;
-  headers: Record<string, string | number>;
-};
+export type ResponseSettings = { status?: number | string; headers: ResponseHeaders };
 
 /** A request of the process to itself in place of one of a client, whose address it has. */
 export class ForwardedRequest extends Request {
@@ -69,7 +68,7 @@ export function confirmOf(call: Call | undefined): Confirm {
 }
 
 /** Adds a request header that the response depends on to `Vary`. */
-export function addVary(headers: ResponseSettings["headers"], name: string): void {
+export function addVary(headers: ResponseHeaders, name: string): void {
   const { vary } = headers;
   headers["vary"] = vary === undefined ? name : `${vary}, ${name}`;
 }

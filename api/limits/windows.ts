@@ -11,6 +11,7 @@ import { addressGroups } from "../../shared/addresses.ts";
 import { type Bounds, NETWORK_FILES, type WindowName, WINDOWS } from "../../shared/budgets.ts";
 import { Credit, FixedWindow } from "../../shared/local-limits.ts";
 import { ApiError } from "../http/errors.ts";
+import type { ResponseHeaders } from "../http/request-context.ts";
 
 export type LimitWindow = {
   /** `minute`, `day`, `burst`, an endpoint such as `POST /v1/links`, or `address`. */
@@ -92,8 +93,6 @@ const KEYS_MAX = 50_000;
 /** The limit of an IPv6 site (a /48), which holds many networks, as a multiple of one network's. */
 const SITE_FACTOR = 10;
 
-type Headers = Record<string, string | number>;
-
 /** A window by key, in this process's memory. */
 export class KeyWindow {
   readonly #described: { name: string; limit: number; seconds: number };
@@ -124,7 +123,7 @@ export class KeyWindow {
   }
 
   /** Consumes one request and sets the headers; throws `rate_limited` when none is left. */
-  enforce(key: string, headers: Headers): void {
+  enforce(key: string, headers: ResponseHeaders): void {
     const { window, granted } = this.consume(key);
     Object.assign(headers, rateLimitHeaders(window));
     if (!granted) throw rateLimited(window, Date.now());
@@ -160,13 +159,13 @@ export class NetworkWindow {
   }
 
   /** Describes the current window in the headers; consumes nothing. */
-  describe(address: string, headers: Headers): void {
+  describe(address: string, headers: ResponseHeaders): void {
     const windows = this.#find(address).map(({ of, key }) => of.state(key));
     Object.assign(headers, rateLimitHeaders(requireMostConstrained(windows)));
   }
 
   /** As {@link KeyWindow.enforce}. */
-  enforce(address: string, headers: Headers): void {
+  enforce(address: string, headers: ResponseHeaders): void {
     const { window, granted } = this.consume(address);
     Object.assign(headers, rateLimitHeaders(window));
     if (!granted) throw rateLimited(window, Date.now());
