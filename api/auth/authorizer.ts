@@ -184,14 +184,8 @@ type Refusal = { result: AuthorizationResult; until: number; clockAhead: number 
  * same refusal again, without a query; the next query says how often that was.
  */
 class Refusals {
-  readonly #now: () => number;
   readonly #refusals = new LRUCache<string, Refusal>({ max: REFUSED_KEYS_MAX });
   readonly #counts = new LRUCache<string, number>({ max: REFUSED_KEYS_MAX });
-
-  /** `now` returns Unix milliseconds. */
-  constructor(now: () => number = Date.now) {
-    this.#now = now;
-  }
 
   /** The refusal for this key and rule, with the current time; undefined when there is none. */
   get(id: string, rule: AccessRule): AuthorizationResult | undefined {
@@ -202,7 +196,7 @@ class Refusals {
     // A missing scope takes precedence, as in the database.
     if (rule.scope !== null && !result.principal.scopes.includes(rule.scope)) return undefined;
     this.#counts.set(id, (this.#counts.get(id) ?? 0) + 1);
-    return { ...result, now: this.#now() + clockAhead };
+    return { ...result, now: Date.now() + clockAhead };
   }
 
   /** Keeps a refusal by a rate limit or of a throttled account; ignores any other result. */
@@ -213,8 +207,8 @@ class Refusals {
     const everywhere = window === undefined || PLAN_WINDOWS.has(window.name);
     this.#refusals.set(everywhere ? id : endpointKey(id, rule), {
       result,
-      until: this.#now() + Math.min(REPEATED_MS, end - result.now),
-      clockAhead: result.now - this.#now(),
+      until: Date.now() + Math.min(REPEATED_MS, end - result.now),
+      clockAhead: result.now - Date.now(),
     });
   }
 
@@ -228,7 +222,7 @@ class Refusals {
 
   #current(key: string): Refusal | undefined {
     const refusal = this.#refusals.get(key);
-    return refusal !== undefined && refusal.until > this.#now() ? refusal : undefined;
+    return refusal !== undefined && refusal.until > Date.now() ? refusal : undefined;
   }
 }
 
