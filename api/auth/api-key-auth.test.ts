@@ -31,6 +31,7 @@ const GRANTED: BatchResult = {
     scopes: [],
     plan: "free",
   },
+  isReplaced: false,
   allowedNetworks: [],
   now: 0,
   throttledUntil: null,

@@ -231,7 +231,7 @@ function throwUnlessOk(result: AuthorizationResult, rule: AccessRule): void {
     case "revoked":
       throw new ApiError(
         "key_revoked",
-        result.isReplaced === true
+        result.isReplaced
           ? "The API key has been rotated: use the key that replaced it."
           : "The API key has been revoked.",
       );

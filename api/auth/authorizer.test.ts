@@ -32,6 +32,7 @@ function createWindow(limit: number) {
       },
       now: 0,
       throttledUntil: null,
+      isReplaced: false,
       allowedNetworks: [],
       windows: [{ name: "minute", limit, seconds: 60, spent, resetsAt: 60_000 }],
     };

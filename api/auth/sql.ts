@@ -35,7 +35,7 @@ export type RequestGroup = {
 export type AuthorizationResult = {
   verdict: Verdict;
   /** Whether another key has replaced a revoked one. */
-  isReplaced?: boolean;
+  isReplaced: boolean;
   principal: Principal;
   /** CIDR blocks from which the key works; none for everywhere. */
   allowedNetworks: readonly string[];

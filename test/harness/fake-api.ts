@@ -172,6 +172,7 @@ export class MemoryStores implements Stores {
         scopes,
         plan: "pro",
       },
+      isReplaced: false,
       allowedNetworks: [],
       now: Date.now(),
       throttledUntil: null,
