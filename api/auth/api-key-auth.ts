@@ -73,7 +73,8 @@ export class ApiKeyAuthenticator extends Authenticator {
    * networks are known here, without a query, so that nobody elsewhere spends its account's limits.
    */
   #requireAllowed(id: string, { address }: Call, headers: ResponseHeaders): void {
-    if (this.#known.get(id)?.networks?.has(address) ?? true) return;
+    const networks = this.#known.get(id)?.networks;
+    if (networks === undefined || networks.has(address)) return;
     this.#refusedKeys.enforce(address, headers);
     throw new ApiError(
       "forbidden",
