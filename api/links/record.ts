@@ -42,26 +42,20 @@ type LinkState = Utm &
 /** A link record without its version, which PostgreSQL assigns. */
 type RecordDraft = Omit<ActiveLink, "version">;
 
-/** The record of a link. Throws what {@link toRecordDraft} throws. */
+/** The record of a link. */
 export const toRecord = (link: LinkState & { version: number }): ActiveLink => ({
   ...toRecordDraft(link),
   version: link.version,
 });
 
 /**
- * The record of a link, without its version. Throws `invalid_request` when its settings make
- * it larger than a message may be.
+ * Why the record of a link exceeds the size of a message; undefined if it does not. Whatever writes
+ * settings checks that: a takedown or a republishing of the link adds less than the overhead that
+ * the size leaves.
  */
-export function toRecordDraft(link: LinkState): RecordDraft {
-  const problem = sizeProblem(link);
-  if (problem !== undefined) throw problem;
-  return draftOf(link);
-}
-
-/** Why the record of a link exceeds the size of a message; undefined if it does not. */
 export function sizeProblem(link: LinkState): ApiError | undefined {
   if (link.extras === null) return undefined;
-  const { length } = encodeLinkRecord({ ...draftOf(link), version: 0 });
+  const { length } = encodeLinkRecord(toRecord({ ...link, version: 0 }));
   if (length <= ENCODED_LINK_BYTES_MAX) return undefined;
   return new ApiError(
     "invalid_request",
@@ -69,7 +63,8 @@ export function sizeProblem(link: LinkState): ApiError | undefined {
   );
 }
 
-function draftOf(link: LinkState): RecordDraft {
+/** The record of a link, without its version. */
+export function toRecordDraft(link: LinkState): RecordDraft {
   const destination = applyUtm(link.target_url, link);
   const utm = readUtmQuery(destination);
   const draft: RecordDraft = {
