@@ -150,7 +150,7 @@ export class LinkImports {
     outcomes: ImportOutcome[],
   ): Promise<void> {
     if (candidates.length === 0) return;
-    const insertions = toInsertions(owner, candidates, this.#rules.shortUrl.href);
+    const insertions = toInsertions(owner, candidates, this.#rules.shortUrl.origin);
     await insertLinks(this.#sql, owner, insertions, { waits: true, consumes: false });
     for (const candidate of candidates) outcomes[candidate.index] = this.#created(candidate);
   }

@@ -87,9 +87,9 @@ export class LinkService {
     this.#usedClicks = usedClicks;
     this.#takedowns = new TakedownReader(sql);
     const preparation = new LinkPreparation(domains, rules, passwords);
-    const { href } = rules.shortUrl;
-    this.#creations = new LinkCreations(sql, publisher, preparation, href);
-    this.#changes = new LinkChanges(sql, publisher, preparation, href);
+    const { origin } = rules.shortUrl;
+    this.#creations = new LinkCreations(sql, publisher, preparation, origin);
+    this.#changes = new LinkChanges(sql, publisher, preparation, origin);
   }
 
   /**

@@ -214,7 +214,7 @@ class Importer {
     this.imports = new ImportService(sql);
     this.#sql = sql;
     this.#links = new LinkImports(sql, preparation, rules);
-    this.#changes = new LinkChanges(sql, OUTBOX, preparation, rules.shortUrl.href);
+    this.#changes = new LinkChanges(sql, OUTBOX, preparation, rules.shortUrl.origin);
     this.#publisher = new SegmentPublisher(nats, signal);
     this.#clickhouse = clickhouse;
     this.#signal = signal;
