@@ -241,17 +241,18 @@ async function dropTaken(
   changes: readonly LockedChange[],
   results: LinkResult[],
 ): Promise<readonly LockedChange[]> {
-  const requested = changes.map(newNames);
-  const claiming = requested.filter((names) => names.alias !== null || names.external_id !== null);
+  const named = changes.map((change) => ({ change, names: newNames(change) }));
+  const claiming = named.flatMap(({ names }) =>
+    names.alias !== null || names.external_id !== null ? names : [],
+  );
   if (claiming.length === 0) return changes;
   const conflicts = await findConflicts(transaction, owner, claiming);
   const claims = new NameClaims();
-  return changes.filter((change, i) => {
-    const names = requested[i] ?? newNames(change);
+  return named.flatMap(({ change, names }) => {
     const error = conflictError(names, conflicts.get(names.id)) ?? claims.claim(names);
-    if (error === undefined) return true;
+    if (error === undefined) return change;
     results[change.index] = { error };
-    return false;
+    return [];
   });
 }
 
@@ -277,7 +278,8 @@ async function writeChanges(
   results: LinkResult[],
 ): Promise<WrittenChange[]> {
   const written = changes.map(({ index, old, row: changed }, i) => {
-    const version = versions[i] ?? 0;
+    const version = versions[i];
+    if (version === undefined) throw new Error("A change has no version.");
     const row = changed && { ...changed, version };
     results[index] = { link: row ?? old };
     return { old, row, version };
