@@ -92,15 +92,15 @@ export class LinkPreparation {
 
   /** Throws `invalid_request` for a domain that the owner's links cannot have at present. */
   async requireDomain(owner: AccountScope, { domain }: CreateLinkBody): Promise<void> {
-    await findPlace(this.#domains, owner, toCustomDomain(domain, this.#rules));
+    await findDomainColumns(this.#domains, owner, toCustomDomain(domain, this.#rules));
   }
 
   async #prepareLink(owner: Author, id: Uuid, body: CreateLinkBody): Promise<PreparedLink> {
     const created_at = new Date();
     const domain = toCustomDomain(body.domain, this.#rules);
-    const [, place, destination, settings, expires_at] = await checkAll([
+    const [, domainColumns, destination, settings, expires_at] = await checkAll([
       () => (typeof body.alias === "string" ? requireAlias(body.alias, domain) : undefined),
-      () => findPlace(this.#domains, owner, domain),
+      () => findDomainColumns(this.#domains, owner, domain),
       () => requireDestination(body.url, this.#rules, this.#domains),
       () => prepareSettings(body, this.#rules, this.#domains),
       () => readExpiry(body, created_at),
@@ -110,7 +110,7 @@ export class LinkPreparation {
       id,
       account_id: owner.accountId,
       mode: owner.mode,
-      ...place,
+      ...domainColumns,
       original_url: destination.original,
       target_url: destination.href,
       ...toTextColumns(body),
@@ -128,20 +128,20 @@ export class LinkPreparation {
 
   async #prepareChange(owner: AccountScope, body: ManyChangeBody): Promise<LinkChange> {
     const { url, alias, password: _, expires_at, domain, ...rest } = withoutSettings(body);
-    const [settings, destination, place, , expires] = await checkAll([
+    const [settings, destination, domainColumns, , expires] = await checkAll([
       () => prepareSettings(body, this.#rules, this.#domains),
       () => (url === undefined ? undefined : requireDestination(url, this.#rules, this.#domains)),
       () =>
         domain === undefined
           ? undefined
-          : findPlace(this.#domains, owner, toCustomDomain(domain, this.#rules)),
+          : findDomainColumns(this.#domains, owner, toCustomDomain(domain, this.#rules)),
       // Its reserved words are refused by `applyChange`.
       () => (alias === undefined ? undefined : requireAlias(alias, "")),
       () => futureInstant("expires_at", expires_at, new Date()),
     ]);
     const columns = presentFields({
       ...rest,
-      ...place,
+      ...domainColumns,
       original_url: destination?.original,
       target_url: destination?.href,
       alias,
@@ -173,7 +173,7 @@ function toCustomDomain(
  * The fields of a link by the custom domain that a request names, or the service's own for null.
  * Throws `invalid_request` for a domain that is no verified one of the owner.
  */
-async function findPlace(domains: DomainService, owner: AccountScope, name: string | null) {
+async function findDomainColumns(domains: DomainService, owner: AccountScope, name: string | null) {
   const domain = name === null ? null : await domains.requireVerified(owner, name);
   return {
     domain_id: domain?.id ?? null,
