@@ -32,18 +32,18 @@ export const isLowVolume = (query: AnalyticsQuery): boolean =>
  * that reads its raw clicks, which have all other counts, too.
  */
 const isCountedExactly = (query: AnalyticsQuery): boolean =>
-  isOfLinkBelow(query, isOfPeople(query.filters) ? ANALYTICS_EXACT_CLICKS_MAX : LOW_VOLUME_CLICKS);
+  isOfLinkBelow(
+    query,
+    countsOnlyHumans(query.filters) ? ANALYTICS_EXACT_CLICKS_MAX : LOW_VOLUME_CLICKS,
+  );
 
-/** Whether only clicks of people are counted. */
-const isOfPeople = ({ classes }: Filters): boolean => classes.every((name) => name === "human");
-
-/** As {@link isOfPeople}; false for filters that no click can pass. */
-const areOnlyPeoples = (filters: Filters): boolean =>
-  filters.classes.length === 1 && isOfPeople(filters);
+/** Whether only clicks of people are counted; false for filters that no click can pass. */
+const countsOnlyHumans = ({ classes: [first, ...others] }: Filters): boolean =>
+  first === "human" && others.length === 0;
 
 /** Whether rollups of human clicks without dimensions cannot be used. */
 export const needsRawClicks = ({ filters }: AnalyticsQuery): boolean =>
-  filters.columns.size > 0 || !areOnlyPeoples(filters);
+  filters.columns.size > 0 || !countsOnlyHumans(filters);
 
 /** Whether the filters by tag and domain select some of the links. */
 export const selectsLinks = ({ anyOf, noneOf }: LinkSets): boolean =>
@@ -134,7 +134,7 @@ export function rollupsOf(
     requested.some((name) => hasDimension(rollup, name)),
   );
   const areEnough = rollups.every((rollup) => columns.every((name) => hasDimension(rollup, name)));
-  return areOnlyPeoples(filters) && areEnough ? rollups : undefined;
+  return countsOnlyHumans(filters) && areEnough ? rollups : undefined;
 }
 
 /** Whole UTC days in Unix milliseconds; without any, both are the end of the range. */
@@ -199,7 +199,7 @@ export const whereOwn = (query: AnalyticsQuery): string =>
  */
 export const whereClicks = (
   query: AnalyticsQuery,
-  { anyClass = !isOfPeople(query.filters), part = "" } = {},
+  { anyClass = !countsOnlyHumans(query.filters), part = "" } = {},
 ): string =>
   query.subject === "account" && needsLookup(query, part)
     ? allOf(whereOwn(query), whereClicked("link_id", anyClass, part))
@@ -416,7 +416,7 @@ function sourcesOfSums(query: AnalyticsQuery): { table: string; where: string }[
     ];
   }
   // Rollups by dimension hold only human clicks.
-  const rollups = isOfPeople(filters) ? DIMENSION_ROLLUPS : [];
+  const rollups = countsOnlyHumans(filters) ? DIMENSION_ROLLUPS : [];
   return rollups.flatMap((rollup) => {
     const columns = new Map([...filters.columns].filter(([name]) => hasDimension(rollup, name)));
     if (columns.size === 0) return [];
