@@ -15,7 +15,6 @@ import type { BreakdownRequest } from "./model.ts";
 import type { Span } from "./period.ts";
 import {
   allOf,
-  beyondNow,
   BUCKET_RANGE,
   dayParams,
   fromRawClicks,
@@ -27,6 +26,7 @@ import {
   RAW_RANGE,
   readRows,
   readWithVisitors,
+  roundUpToQuarter,
   splitDays,
   whereClicks,
   whereOwn,
@@ -279,7 +279,7 @@ export async function readTopLinks(
   query: AnalyticsQuery,
   limit: number,
 ): Promise<AccountSummary["top_links"]> {
-  const range = beyondNow(query.range);
+  const range = roundUpToQuarter(query.range);
   const isRaw = needsRawClicks(query) || (hasRawClicks(range) && !isOfQuarters(range));
   const rows = await readRows<{ link_id: Uuid; clicks: string }>(
     { ...query, range },

@@ -4,7 +4,6 @@ import type { BulkBody } from "./model.ts";
 import {
   allOf,
   ANALYTICS_EXACT_CLICKS_MAX,
-  beyondNow,
   BUCKET_RANGE,
   ESTIMATED_VISITORS,
   EXACT_VISITORS,
@@ -12,6 +11,7 @@ import {
   IN_CLASSES,
   RAW_RANGE,
   readRows,
+  roundUpToQuarter,
   tableOf,
   whereClicks,
 } from "./plan.ts";
@@ -34,7 +34,7 @@ export async function readLinks(
   query: LinksQuery,
   { link_ids, metrics }: BulkBody,
 ): Promise<BulkResponse> {
-  const counted = await countLinks({ ...query, range: beyondNow(query.range) });
+  const counted = await countLinks({ ...query, range: roundUpToQuarter(query.range) });
   const known = new Set(query.subject.links);
   const needsRaw = query.filters.columns.size > 0;
   const response: BulkResponse = { data: [], ...completeFrom(query.range, needsRaw) };

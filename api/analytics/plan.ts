@@ -56,7 +56,7 @@ export type RetainedSpan = Span & { rawFrom: number };
 export const hasRawClicks = ({ from, rawFrom }: RetainedSpan): boolean => from >= rawFrom;
 
 /** A range up to now ends with its quarter hour: rollups have it, and no click is later. */
-export const beyondNow = (range: QueryRange): QueryRange =>
+export const roundUpToQuarter = (range: QueryRange): QueryRange =>
   range.to < range.now ? range : { ...range, to: Math.ceil(range.to / QUARTER_MS) * QUARTER_MS };
 
 // ---- Tables
