@@ -4,13 +4,13 @@ import fc from "fast-check";
 import type * as z from "zod";
 
 import { toUtmValue } from "../../shared/contracts/query-string.ts";
-import { matchesFilters, readFilters } from "./filters.ts";
+import { groupFilters, matchesFilters } from "./filters.ts";
 import { filtersQuery } from "./model.ts";
 import { columnParams, whereColumns } from "./plan.ts";
 
 type Query = z.input<typeof filtersQuery>;
 
-const read = (query: Query) => readFilters(filtersQuery.parse(query));
+const read = (query: Query) => groupFilters(filtersQuery.parse(query));
 
 const readTerm = (text: string) => read({ utm_term: text }).columns.get("utm_term");
 

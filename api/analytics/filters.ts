@@ -102,8 +102,8 @@ const NO_VALUES: Values = { anyOf: [], noneOf: [] };
 /** Counts clicks of every class. */
 export const EVERY_CLASS: Values = { anyOf: [...CLASSES], noneOf: [] };
 
-/** Reads the filters of a query. Throws `invalid_request` for too many values. */
-export function readFilters(query: FilterQuery): Filters {
+/** Groups the filters of a query. Throws `invalid_request` for too many values. */
+export function groupFilters(query: FilterQuery): Filters {
   const count = FILTERS.reduce((sum, name) => {
     const { anyOf, noneOf } = query[name] ?? NO_VALUES;
     return sum + anyOf.length + noneOf.length;
@@ -200,8 +200,7 @@ const host: Vocabulary = {
 
 const utm: Vocabulary = free(toUtmValue);
 
-/** Filters whose values are parsed; the others are compared as given. */
-const VOCABULARIES: Readonly<Partial<Record<FilterName, Vocabulary>>> = {
+const VOCABULARIES: Readonly<Record<FilterName, Vocabulary>> = {
   country: {
     parse: orUnknown(UNKNOWN_COUNTRY, parseCountry),
     problem: `must be an ISO 3166-1 code of two letters such as DE, or ${UNKNOWN_COUNTRY} where it is unknown`,
@@ -239,9 +238,9 @@ export function parseFilterValue(
   name: FilterName,
   text: string,
 ): { value: string } | { problem: string } {
-  const vocabulary = VOCABULARIES[name];
-  const value = vocabulary === undefined ? text : vocabulary.parse(text);
-  return value === undefined ? { problem: vocabulary?.problem ?? "" } : { value };
+  const { parse, problem } = VOCABULARIES[name];
+  const value = parse(text);
+  return value === undefined ? { problem } : { value };
 }
 
 /** Columns whose empty text is shown and filtered as `Unknown`. */

@@ -12,8 +12,8 @@ import {
   type ClickValues,
   type FilterQuery,
   type Filters,
+  groupFilters,
   matchesFilters,
-  readFilters,
 } from "./filters.ts";
 import type { BulkBody, ClicksRequest } from "./model.ts";
 import { type PeriodQuery, type Range, resolveRange } from "./period.ts";
@@ -70,7 +70,7 @@ export class QueryResolver {
     const clickhouse = this.#clickhouse.for(reader);
     const subject =
       given === "account" ? given : { link: await this.#links.find(reader, given.link) };
-    const filters = readFilters(request);
+    const filters = groupFilters(request);
     const [createdAt, selected] = await Promise.all([
       subject === "account"
         ? this.#links.getFirstCreationTime(reader)
@@ -88,7 +88,7 @@ export class QueryResolver {
     { filters: given = {}, ...period }: BulkBody,
   ): Promise<AnalyticsQuery & { subject: { links: readonly Uuid[] } }> {
     const clickhouse = this.#clickhouse.for(reader);
-    const filters = readFilters(given);
+    const filters = groupFilters(given);
     const [created, selected] = await Promise.all([
       this.#links.getCreationTimes(reader, ids),
       this.#findLinks(reader, filters, "filters."),
@@ -104,7 +104,7 @@ export class QueryResolver {
     linkId: Uuid,
     request: FilterQuery,
   ): Promise<(click: ClickValues) => boolean> {
-    const filters = readFilters(request);
+    const filters = groupFilters(request);
     const { anyOf, noneOf } = await this.#findLinks(owner, filters);
     if (anyOf?.includes(linkId) === false || noneOf.includes(linkId)) return () => false;
     return (click) => matchesFilters(filters, click);
