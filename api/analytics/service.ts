@@ -109,6 +109,7 @@ export class AnalyticsService {
       readOverTime(query, request),
       readTopLinks(this.#links, reader, query, request.limit),
     ]);
+    // Those of the links may need raw clicks where the summary does not, as for clicks of bots.
     return { ...summary, top_links, ...completeFrom(query.range, needsRawClicks(query)) };
   }
 
