@@ -8,7 +8,6 @@ import { decodeId, encodeId, type Uuid } from "../../shared/ids.ts";
 import type { ClicksReader } from "../clickhouse.ts";
 import { ApiError, invalidField } from "../http/errors.ts";
 import { cutPart, readCursor, writeNext } from "../http/pagination.ts";
-import type { AccountScope } from "../http/principal.ts";
 import type { LinkService } from "../links/service.ts";
 import { type ColumnFilter, LINK_PROPERTIES, type LinkProperty, toShownValue } from "./filters.ts";
 import type { BreakdownRequest } from "./model.ts";
@@ -252,16 +251,11 @@ async function readPropertyValues(
 /** The caller; names of links need the scope `links:read`. */
 export type Reader = ClicksReader & { scopes: readonly string[] };
 
-/** Where names of links are read: of those that the owner has. */
-export interface LinkNames {
-  getNames(owner: AccountScope, ids: readonly Uuid[]): Promise<ReadonlyMap<Uuid, LinkName>>;
-}
-
 const NO_NAME: LinkName = { short_url: null, title: null };
 
 /** Reads the names of the links with these ids, in one statement. */
 export async function readLinkNames(
-  links: LinkNames,
+  links: LinkService,
   reader: Reader,
   ids: readonly string[],
 ): Promise<(id: string) => LinkName> {
@@ -274,7 +268,7 @@ export async function readLinkNames(
 
 /** Returns the links of the account with the most clicks, with their names; ties sort by id. */
 export async function readTopLinks(
-  links: LinkNames,
+  links: LinkService,
   reader: Reader,
   query: AnalyticsQuery,
   limit: number,
