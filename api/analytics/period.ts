@@ -196,22 +196,15 @@ function dayAxis(first: Temporal.PlainDate, last: Temporal.PlainDate, zone: stri
 
 /** Parses a date, which means a whole local day, or an instant with `Z` or an offset. */
 function parseBoundary(name: string, text: string, zone: string, side: "start" | "end"): number {
-  const instant = parseInstant(text, zone, side);
-  const problem = instantProblem(instant);
-  if (instant === undefined || problem !== undefined) throw invalidField(name, problem ?? "");
-  return instant;
-}
-
-function instantProblem(instant: number | undefined): string | undefined {
-  if (instant === undefined)
-    return "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)";
-  // Temporal accepts more years than the calculations here support.
-  return instant < EARLIEST || instant > LATEST ? "must be in the years 1 to 9998" : undefined;
+  const parsed = parseInstant(text, zone, side);
+  if (typeof parsed !== "number") throw invalidField(name, parsed.problem);
+  return parsed;
 }
 
 /** Why a text cannot be the start or end of a range; undefined for one that can. */
 export function boundaryProblem(text: string): string | undefined {
-  return instantProblem(parseInstant(text, "UTC", "end"));
+  const parsed = parseInstant(text, "UTC", "end");
+  return typeof parsed === "number" ? undefined : parsed.problem;
 }
 
 /**
@@ -221,29 +214,32 @@ export function boundaryProblem(text: string): string | undefined {
 const EARLIEST = Date.parse("0001-01-02T00:00:00Z");
 const LATEST = Date.parse("9998-12-31T00:00:00Z");
 
-function parseInstant(text: string, zone: string, side: "start" | "end"): number | undefined {
+/** The instant of a text, in Unix milliseconds, or why it is none. */
+function parseInstant(text: string, zone: string, side: "start" | "end") {
   try {
-    if (/^\d{4}-\d{2}-\d{2}$/.test(text)) {
-      const date = Temporal.PlainDate.from(text);
-      return startOfDay(side === "start" ? date : date.add({ days: 1 }), zone);
-    }
-    return Temporal.Instant.from(normalizeInstant(text)).epochMilliseconds;
+    const instant = /^\d{4}-\d{2}-\d{2}$/.test(text)
+      ? startOfDay(Temporal.PlainDate.from(text).add({ days: side === "start" ? 0 : 1 }), zone)
+      : Temporal.Instant.from(normalizeInstant(text)).epochMilliseconds;
+    // Temporal accepts more years than the calculations here support.
+    return instant < EARLIEST || instant > LATEST
+      ? { problem: "must be in the years 1 to 9998" }
+      : instant;
   } catch {
-    return undefined;
+    return { problem: "must be a date (2026-01-31) or an instant (2026-01-31T12:00:00Z)" };
   }
 }
 
 /** Why a text is not an IANA time zone, such as an offset (`+02:00`); undefined for a valid one. */
 function zoneProblem(text: string): string | undefined {
-  return findZone(text) === undefined
-    ? "must be an IANA time zone such as Europe/Berlin"
-    : undefined;
+  return findZone(text) === undefined ? NO_ZONE : undefined;
 }
+
+const NO_ZONE = "must be an IANA time zone such as Europe/Berlin";
 
 /** Returns the canonical name of an IANA time zone; throws `invalid_request` for any other text. */
 export function parseZone(text: string): string {
   const zone = findZone(text);
-  if (zone === undefined) throw invalidField("timezone", zoneProblem(text) ?? "");
+  if (zone === undefined) throw invalidField("timezone", NO_ZONE);
   return zone;
 }
 
