@@ -151,24 +151,26 @@ export class Site {
        * Who may call the route. Everything else of a request is read after that: also its body, as
        * JSON, if the route has a schema of it.
        */
-      access: (declared: DeclaredAccess) => ({
-        detail: accessDetail(toAccess(declared)),
-        parse: leaveUnread,
-        transform: async (context) => {
-          const { call, request, route, set } = context;
-          const access = toAccess(declared);
-          if (call === undefined) throw new Error("The request has no call.");
-          // Assigns single properties: passing on the context would make the framework read the
-          // whole request first. The framework's type of a query lacks repeated parameters; the
-          // route's schema validates both.
-          const query = await this.#admit({ call, request, headers: set.headers }, route, access);
-          context.query = query as Record<string, string>;
-          const taken = this.#routes.bodyOf(request.method, route);
-          if (taken === undefined) return;
-          const isAbsent = taken === "optional" && request.body === null;
-          context.body = isAbsent ? {} : await readJsonBody(request);
-        },
-      }),
+      access: (declared: DeclaredAccess) => {
+        const access = toAccess(declared);
+        return {
+          detail: accessDetail(access),
+          parse: leaveUnread,
+          transform: async (context) => {
+            const { call, request, route, set } = context;
+            if (call === undefined) throw new Error("The request has no call.");
+            // Assigns single properties: passing on the context would make the framework read the
+            // whole request first. The framework's type of a query lacks repeated parameters; the
+            // route's schema validates both.
+            const query = await this.#admit({ call, request, headers: set.headers }, route, access);
+            context.query = query as Record<string, string>;
+            const taken = this.#routes.bodyOf(request.method, route);
+            if (taken === undefined) return;
+            const isAbsent = taken === "optional" && request.body === null;
+            context.body = isAbsent ? {} : await readJsonBody(request);
+          },
+        };
+      },
       /** A request without a body counts as one with `{}`. */
       optionalBody: (enabled: true) => ({ detail: noted({ "x-optional-body": enabled }) }),
       /** Error codes of this route beyond those that its other options imply. */
