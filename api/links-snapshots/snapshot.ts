@@ -10,7 +10,7 @@ import { createZstdCompress } from "node:zlib";
 
 import type { JetStreamClient, JetStreamManager } from "nats";
 
-import { isWellFormed, type LinkRecord } from "../../shared/contracts/link-record.ts";
+import { isDecodable, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { PULL_BYTES_MAX } from "../../shared/contracts/streams.ts";
 import type { Head } from "../../shared/links-log/entries.ts";
 import {
@@ -86,7 +86,7 @@ async function writeStates(session: Sql, db: Database): Promise<number> {
   const add = prepareAdd(db);
   let links = 0;
   const write = (record: LinkRecord): void => {
-    if (!isWellFormed(record)) throw new Error("A record is malformed.");
+    if (!isDecodable(record)) throw new Error("A record is malformed.");
     links += add(toChange(record));
   };
   write(await readTakedownNotice(session));

@@ -92,7 +92,7 @@ export function decodeLinkRecord(bytes: Uint8Array): LinkRecord | undefined {
 }
 
 /** Whether the state of a record can be decoded. */
-export const isWellFormed = (record: LinkRecord): boolean => toRecord(record) !== undefined;
+export const isDecodable = (record: LinkRecord): boolean => toRecord(record) !== undefined;
 
 /** Decodes the short link of a state whose rest is malformed; undefined when that is unknown. */
 export function decodeLinkKey(bytes: Uint8Array): ShortLink | undefined {
