@@ -212,9 +212,10 @@ function requireExpiryAfterStart(startsAt: string | null | undefined, expiresAt:
  */
 export function applyChange(old: LinkRow, { columns, settings }: LinkChange): LinkRow {
   const extras = changeSettings(old.extras, settings, old.clicks);
+  const changed: LinkRow = { ...old, ...columns, extras };
   // While the case of its domain is being switched, the row says how the link is published.
-  const { folded, served } = columns.domain_id === old.domain_id ? old : { ...old, ...columns };
-  const changed: LinkRow = { ...old, ...columns, folded, served, extras };
+  if (changed.domain_id === old.domain_id)
+    ({ folded: changed.folded, served: changed.served } = old);
   // Which words are reserved depends on the domain.
   if (changed.alias !== old.alias || changed.domain_id !== old.domain_id)
     requireAlias(changed.alias, changed.domain_host);
