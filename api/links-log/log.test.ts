@@ -59,7 +59,7 @@ async function readLog(): Promise<Entry[]> {
   });
 }
 
-const number = (above?: number, heartbeat = false) => numberLog(postgres.sql, above, heartbeat);
+const number = (options = {}) => numberLog(postgres.sql, options);
 
 describe("the log", () => {
   test("has what was committed, in one chain, and the outbox is empty then", async () => {
@@ -87,9 +87,9 @@ describe("the log", () => {
   test("has an empty entry only when a heartbeat is wanted and nothing waits", async () => {
     await number();
     expect(await readLog()).toEqual([]);
-    await number(undefined, true);
+    await number({ heartbeat: true });
     await commit(["a"]);
-    await number(undefined, true);
+    await number({ heartbeat: true });
     expect((await readLog()).map(aliasesOf)).toEqual([[], ["a"]]);
   });
 
@@ -97,8 +97,8 @@ describe("the log", () => {
     await changeTakedowns(postgres.sql, "host", "taken.example", true);
     await number();
     await commit(["a"]);
-    expect(await number(3)).toMatchObject({ term: 4 });
-    expect(await number(3)).toMatchObject({ term: 4 });
+    expect(await number({ above: 3 })).toMatchObject({ term: 4 });
+    expect(await number({ above: 3 })).toMatchObject({ term: 4 });
     const [first, ...others] = await readLog();
     expect(first).toMatchObject({ term: 1 });
     expect(others.map(aliasesOf)).toEqual([["a", TAKEDOWNS_ALIAS]]);
@@ -148,7 +148,7 @@ describe("the log", () => {
     if (a === undefined || b === undefined || c === undefined) throw new Error("No entries.");
     await acknowledgeEntries(sql, b);
     await acknowledgeEntries(sql, a);
-    const isKnown = async (entry: Entry) => (await numberLog(sql, undefined, false, entry)).isKnown;
+    const isKnown = async (entry: Entry) => (await numberLog(sql, { entry })).isKnown;
     expect(await Promise.all([a, b, c].map(isKnown))).toEqual([true, true, true]);
     expect(await isKnown({ ...b, hash: a.hash })).toBe(false);
     await sql`update link_log set created_at = now() - interval '61 minutes'`;

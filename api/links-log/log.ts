@@ -48,10 +48,9 @@ export type LogHead = Head & {
  */
 export async function numberLog(
   sql: Sql | Transaction,
-  above: number | undefined,
-  heartbeat: boolean,
-  entry: Head = EMPTY_HEAD,
+  numbering: { above?: number; heartbeat?: boolean; entry?: Head | undefined } = {},
 ): Promise<LogHead> {
+  const { above, heartbeat = false, entry = EMPTY_HEAD } = numbering;
   const [row] = await sql<[LogHead]>`
     select head.database, head.term::float8 as term, head.position::float8 as position, head.hash,
            coalesce(head.acknowledged_position, 0)::float8 as "acknowledgedPosition", head.has_more as "hasMore",
@@ -64,7 +63,7 @@ export async function numberLog(
 /** Numbers everything that was committed; the head comes after all that was read before. */
 export async function numberAll(sql: Sql): Promise<LogHead> {
   for (;;) {
-    const head = await numberLog(sql, undefined, false);
+    const head = await numberLog(sql);
     if (!head.hasMore) return head;
   }
 }
@@ -80,7 +79,7 @@ export const cutLog = async (sql: Sql, database?: Uuid): Promise<LogHead> =>
          set database = coalesce(${database ?? null}::uuid, database),
              hash = encode(sha256(gen_random_uuid()::text::bytea), 'hex')
       returning term::float8 as term`;
-    return numberLog(transaction, term, false);
+    return numberLog(transaction, { above: term });
   });
 
 /** An entry as it is published. */

@@ -145,7 +145,7 @@ test("of publishers that race, each has published what was committed, and no ent
 
 test("what a dead publisher or a command left is published by others", async () => {
   await commit("numbered");
-  await numberLog(postgres.sql, undefined, false);
+  await numberLog(postgres.sql);
   await commit("committed");
   await using _ = startPublisher();
   await eventually(async () =>
@@ -155,7 +155,7 @@ test("what a dead publisher or a command left is published by others", async () 
 
 test("an entry whose acknowledgement was lost is not published again", async () => {
   await commit("a");
-  await numberLog(postgres.sql, undefined, false);
+  await numberLog(postgres.sql);
   const [entry] = await selectEntries(postgres.sql, 0);
   {
     // Creates the stream.

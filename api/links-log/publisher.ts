@@ -262,10 +262,11 @@ export class LinksLogPublisher implements LinksPublisher {
       this.#head !== undefined &&
       isHeartbeatDue(this.#head, this.#acknowledged, silentMs, this.#isHeartbeatRequested);
     if (isDue) this.#isHeartbeatRequested = false;
-    const known = typeof entry === "string" ? undefined : entry;
-    const head = await numberLog(this.#context.sql, undefined, isDue, known);
-    this.#head = head;
-    return head;
+    this.#head = await numberLog(this.#context.sql, {
+      heartbeat: isDue,
+      entry: typeof entry === "string" ? undefined : entry,
+    });
+    return this.#head;
   }
 
   /** Begins a term above that of a history that was lost, unless another publisher has. */
@@ -274,7 +275,7 @@ export class LinksLogPublisher implements LinksPublisher {
     if (performance.now() < this.#termAt) throw new Error("A term began a moment ago.");
     this.#termAt = performance.now() + TERM_PAUSE_MS;
     this.#context.log.warn({ term: above + 1 }, "links_log_term_begins");
-    this.#head = await numberLog(this.#context.sql, above, false);
+    this.#head = await numberLog(this.#context.sql, { above });
     return this.#head;
   }
 

@@ -202,12 +202,12 @@ export class SnapshotMaker {
    * while there is none of this term, and when hosts were answered a moment ago.
    */
   async #answer(asked: number): Promise<boolean> {
-    const head = await numberLog(this.#context.sql, undefined, false);
+    const head = await numberLog(this.#context.sql);
     if (this.#newest === undefined || !isUsable(this.#newest, head)) return false;
     const above = planTerm(asked, head);
     if (above === undefined || !(await claimAnswer(this.#context.sql))) return false;
     this.#context.log.warn({ term: above + 1 }, "links_log_term_asked_for");
-    await numberLog(this.#context.sql, above, false);
+    await numberLog(this.#context.sql, { above });
     return true;
   }
 

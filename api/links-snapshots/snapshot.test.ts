@@ -87,7 +87,7 @@ test("a snapshot and the entries after its start make what PostgreSQL has, whate
   const contents = await building;
   expect(contents.links).toBeGreaterThanOrEqual(LINKS + 3);
   expect(contents.end.position).toBeGreaterThan(contents.start.position);
-  await numberLog(sql, undefined, false);
+  await numberLog(sql);
   using store = new LogStore(dir, 0);
   expect(store.state).toMatchObject({ head: contents.start, links: contents.links });
   await follow(store);

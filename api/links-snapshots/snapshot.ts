@@ -58,7 +58,7 @@ export async function buildSnapshot(sql: Sql, path: string): Promise<SnapshotCon
   const session = await sql.reserve();
   try {
     // A log without entries gets its first one, as a snapshot begins after one.
-    const start = await numberLog(session, undefined, true);
+    const start = await numberLog(session, { heartbeat: true });
     using db = createFile(path);
     const links = await writeStates(session, db);
     const end = toHead(await numberAll(session));
