@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS clicks (
   class Enum8('human' = 1, 'bot' = 2, 'prefetch' = 3) CODEC(ZSTD(1)),
   -- Why it is no human's: the pattern of the user agent, or the request's own word.
   class_reason LowCardinality(String) CODEC(ZSTD(1)),
-  -- Keyed hash of link, address and user agent; 0 for a click of which no visitor is known.
+  -- Keyed hash of link, network and user agent; 0 for a click of which no visitor is known.
   visitor UInt64,
   continent LowCardinality(String) CODEC(ZSTD(1)),
   -- ISO 3166-1 alpha-2; ZZ where unknown.
@@ -25,11 +25,11 @@ CREATE TABLE IF NOT EXISTS clicks (
   referrer LowCardinality(String) CODEC(ZSTD(1)),
   referrer_path String CODEC(ZSTD(1)),
   language LowCardinality(String) CODEC(ZSTD(1)),
-  utm_source LowCardinality(String) COMMENT 'Of the short URL, else of the link.' CODEC(ZSTD(1)),
-  utm_medium LowCardinality(String) COMMENT 'Of the short URL, else of the link.' CODEC(ZSTD(1)),
-  utm_campaign LowCardinality(String) COMMENT 'Of the short URL, else of the link.' CODEC(ZSTD(1)),
-  utm_term LowCardinality(String) COMMENT 'Of the short URL, else of the link.' CODEC(ZSTD(1)),
-  utm_content LowCardinality(String) COMMENT 'Of the short URL, else of the link.' CODEC(ZSTD(1)),
+  utm_source LowCardinality(String) COMMENT 'Of the destination, else of the short URL.' CODEC(ZSTD(1)),
+  utm_medium LowCardinality(String) COMMENT 'Of the destination, else of the short URL.' CODEC(ZSTD(1)),
+  utm_campaign LowCardinality(String) COMMENT 'Of the destination, else of the short URL.' CODEC(ZSTD(1)),
+  utm_term LowCardinality(String) COMMENT 'Of the destination, else of the short URL.' CODEC(ZSTD(1)),
+  utm_content LowCardinality(String) COMMENT 'Of the destination, else of the short URL.' CODEC(ZSTD(1)),
   -- The short domain that was visited.
   host LowCardinality(String) CODEC(ZSTD(1)),
   -- Which rule or arm of its link a click took: `rule:` or `arm:` and its id; empty for the link's own destination.
@@ -320,7 +320,7 @@ CREATE TABLE IF NOT EXISTS clicks_retention (
 ORDER BY (number)
 SETTINGS non_replicated_deduplication_window = 10000;
 
--- Repairs of rollups that operators ask for (shared/clicks/repair-requests.ts): the owner of the clicks carries them out
+-- Repairs of rollups that operators ask for (shared/clicks/rollups.ts): the owner of the clicks carries them out
 -- between its inserts. Entries are only appended.
 CREATE TABLE IF NOT EXISTS rollup_repairs (
   id UUID,
