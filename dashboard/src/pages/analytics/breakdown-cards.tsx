@@ -314,8 +314,8 @@ const ENCLOSING: Readonly<Partial<Record<Dimension, readonly string[]>>> = {
 
 /** The columns of a row that belong to a dimension. */
 function valuesOf(values: CountedValues["values"], dimension: Dimension): CountedValues["values"] {
-  const names = [...(ENCLOSING[dimension] ?? []), dimension];
-  return Object.fromEntries(Object.entries(values).filter(([name]) => names.includes(name)));
+  const names = new Set([...(ENCLOSING[dimension] ?? []), dimension]);
+  return Object.fromEntries(Object.entries(values).filter(([name]) => names.has(name)));
 }
 
 function matches({ values, link }: CountedValues, text: string): boolean {
