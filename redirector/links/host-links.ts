@@ -238,8 +238,9 @@ export class HostLinks {
       } else if (notice) domains.apply(domain, record);
       else cache.put(record);
     } catch (error) {
-      // The store is opened again then, and the change repeated.
-      if (isDamage(error) || error instanceof SQLiteError) throw error;
+      if (isDamage(error)) throw error;
+      // What could not be read is not what memory has: all of that is read again.
+      if (error instanceof SQLiteError) [this.#isOutdated, this.#hasTakedowns] = [true, false];
       this.#failed++;
       this.#failedLog.error("failed", error);
     }

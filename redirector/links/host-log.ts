@@ -109,7 +109,7 @@ export class HostLog {
   #reportFailure(error: unknown): number {
     if (this.#isStopped) return 0;
     this.#source.log.warn({ error }, "links_snapshot_failed");
-    if (!(error instanceof NoRoomError)) return RETRY_MS;
+    if (!isNoRoom(error)) return RETRY_MS;
     this.#waitFor("there is no room in LINKS_DIR for a snapshot beside it");
     return NO_ROOM_RETRY_MS;
   }
@@ -248,6 +248,13 @@ export class HostLog {
     await remove(before);
   }
 }
+
+/** What the system and SQLite say of a full disk. */
+const FULL = new Set(["ENOSPC", "SQLITE_FULL"]);
+
+const isNoRoom = (error: unknown): boolean =>
+  error instanceof NoRoomError ||
+  (error instanceof Error && "code" in error && FULL.has(String(error.code)));
 
 /** Ends a follower and removes its store. */
 async function remove(follower: LogFollower): Promise<void> {

@@ -274,6 +274,13 @@ export class FollowedLinks {
     }, withinMs);
   }
 
+  /** All hosts have what PostgreSQL has: from now on none may go back, or lack a link. */
+  endGoingBack(): void {
+    this.#seen.clear();
+    this.#undeleted.clear();
+    this.#wentBack = false;
+  }
+
   /**
    * Reads where links lead, while no change is on its way. Returns a function that waits until a
    * redirector leads there, whether or not it can know that a link was deleted.

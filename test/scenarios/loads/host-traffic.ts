@@ -60,6 +60,7 @@ export class HostTraffic {
       const endedAt = performance.now();
       await followed.stopChanging();
       await followed.waitUntilRight(hosts, settings.rightMs);
+      followed.endGoingBack();
       this.secondsUntilRight.push(Math.round((performance.now() - endedAt) / 1_000));
       await followed.expectTakedown(hosts);
     } catch (error) {
