@@ -29,16 +29,16 @@ const BROWSERS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A version at the end, as of Windows 10 or Chrome 120: none is counted. */
-const VERSION = /(?: (?:\d[\w.]*|XP|Vista|NT))+$/i;
+const VERSION = /(?: (?:\d[\w.]*|XP|Vista|NT)){1,3}$/i;
 
 /** The name of a system as analytics and rules have it; one that is not known stays. */
 export const systemName = (text: string): string => nameIn(SYSTEMS, text);
 
 /** As {@link systemName}, of a browser. */
 export const browserName = (text: string): string =>
-  nameIn(BROWSERS, text.replace(/^Mobile /i, ""));
+  nameIn(BROWSERS, text.replace(/^(?:Mobile +)+/i, "") || text);
 
 function nameIn(names: ReadonlyMap<string, string>, text: string): string {
-  const name = text.replace(VERSION, "");
+  const name = text.replace(VERSION, "") || text;
   return names.get(name.toLowerCase()) ?? name;
 }

@@ -10,7 +10,7 @@ import { COLUMN_FILTERS, IMPORTED, ofEachUtm, TRIGGERS } from "../../shared/cont
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/host-names.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
 import { toUtmValue } from "../../shared/contracts/query-string.ts";
-import { composeLetters } from "../../shared/contracts/text.ts";
+import { composeLetters, trimInvisible } from "../../shared/contracts/text.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
@@ -215,7 +215,7 @@ const VOCABULARIES: Readonly<Record<FilterName, Vocabulary>> = {
     return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : composeLetters(text);
   }),
   city: free((text) => (isUnknown(text) ? "" : composeLetters(text))),
-  tag: free(composeLetters),
+  tag: free((text) => composeLetters(trimInvisible(text))),
   device: { parse: oneOf(DEVICES), problem: `must be one of ${DEVICES.join(", ")}` },
   browser: agent(browserName),
   os: agent(systemName),

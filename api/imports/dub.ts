@@ -4,6 +4,7 @@
  */
 import * as z from "zod";
 
+import { browserName, systemName } from "../../shared/agent-names.ts";
 import { toSingleLine } from "../../shared/contracts/text.ts";
 import { HttpSource, instant, text } from "./http-source.ts";
 import { type Cursor, type Page, Source, type SourceLink, type SourceVisits } from "./source.ts";
@@ -216,8 +217,8 @@ function toVisit({ timestamp, click, link: { id } }: ClickEvent): SourceVisits {
     region: known(click.region),
     city: known(click.city),
     device: known(click.device),
-    browser: known(click.browser),
-    os: known(click.os),
+    browser: browserName(known(click.browser)),
+    os: systemName(known(click.os)),
     // Some have a host only.
     referrer:
       [url, host].find((text) => URL.canParse(text)) ?? (host === "" ? "" : `https://${host}/`),

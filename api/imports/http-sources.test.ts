@@ -259,7 +259,12 @@ describe("Dub", () => {
             dubLink(101, { key: "_root" }),
           ];
     const click = { country: "DE", region: "Unknown", city: "Berlin", device: "Mobile" };
-    const agent = { browser: "Chrome", os: "Unknown", referer: "t.co", refererUrl: "(direct)" };
+    const agent = {
+      browser: "Mobile Safari",
+      os: page === 1 ? "Unknown" : "Mac OS",
+      referer: "t.co",
+      refererUrl: "(direct)",
+    };
     const at = `2024-03-0${page}T01:00:00.000Z`;
     return page > 2
       ? []
@@ -307,6 +312,7 @@ describe("Dub", () => {
       os: "",
       referrer: "https://t.co/",
     });
+    expect(visits[1]).toMatchObject({ browser: "Safari", os: "macOS" });
   });
 });
 

@@ -23,6 +23,7 @@ import {
 } from "../../shared/contracts/link-schemas.ts";
 import { toUtmValue } from "../../shared/contracts/query-string.ts";
 import { instant, searchText } from "../../shared/contracts/text-schemas.ts";
+import { trimInvisible } from "../../shared/contracts/text.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { choice, idInPath } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
@@ -82,7 +83,7 @@ const CREATOR_LENGTH_MAX = 40;
 /** An alias to find, in any Unicode form; characters beyond U+FFFF count twice. */
 const aliasText = z.string().max(ALIAS_BYTES_MAX).overwrite(normalizeAlias);
 
-const tagFilter = searchText(TAG_LENGTH_MAX);
+const tagFilter = searchText(TAG_LENGTH_MAX).overwrite(trimInvisible);
 
 const utmFilter = (name: UtmName) =>
   filterParameter(

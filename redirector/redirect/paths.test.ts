@@ -95,6 +95,8 @@ describe("what is glued to a short URL", () => {
     ..."/abc.html /abc%C3%9F /abc%2561 /abc%252Ddef /abc,def /abc/def /.abc /-abc".split(" "),
     "/abc%F0%9F%98%80",
     "/abc%E7%9A%84",
+    "/abc%EF%BC%8Ddef",
+    "/abc%EF%BC%BFdef",
     `/${"a".repeat(65)}.`,
     "/.",
     "/%20",

@@ -183,7 +183,7 @@ const OPENING = /^(?:[/\s\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\p{Ps}\p{Pi
  * have is none, although it is escaped twice: it was meant as a part of the short URL.
  */
 const JUNK =
-  /^(?:[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]|%2[Ff])*?(?:$|[\s&?#"'<>|\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]|%(?!2[D-Fd-f]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[Ff]|7[Ee]|[89A-Fa-f]))/su;
+  /^(?:[/\s\p{P}\p{Cf}\p{Default_Ignorable_Code_Point}$+<=>^`|~]|%2[Ff])*?(?:$|[\s&?#"'<>|\\\p{Pi}\p{Pf}\p{Cf}\p{Default_Ignorable_Code_Point}\ufffc\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0c\uff0e\uff0f\uff1a-\uff20\uff3b-\uff3e\uff40\uff5b-\uff65]|%(?!2[D-Fd-f]|3\d|[46][1-9A-Fa-f]|[57][\dAa]|5[Ff]|7[Ee]|[89A-Fa-f]))/su;
 
 /** Whether what follows an alias, decoded, cannot have been meant as a part of the short URL. */
 export const isJunk = (text: string): boolean => JUNK.test(text);

@@ -30,6 +30,8 @@ test.each([
   ["os", "Chromium OS", "ChromeOS"],
   ["os", "HarmonyOS", "HarmonyOS"],
   ["browser", "Mobile Safari", "Safari"],
+  ["browser", "Mobile  10", "10"],
+  ["os", "10", "10"],
   ["browser", "google chrome 120.0.1", "Chrome"],
   ["browser", "Internet Explorer", "IE"],
   ["browser", "Opera Mini", "Opera Mini"],

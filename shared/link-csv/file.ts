@@ -117,20 +117,22 @@ type Delimiter = (typeof DELIMITERS)[number];
 /** Excel names the delimiter in a first line of its own, such as `sep=;`. */
 const SEPARATOR_LINE = /^sep=(?<delimiter>[,;\t|])\n/i;
 
-/** Rows without text before the header: sheets do not always begin in their first row. */
-const EMPTY_ROWS = /^(?:[,;\t| ]*\n)+/;
+/** A row without text: sheets do not always begin in their first row. */
+const EMPTY_ROW = /^[,;\t| ]*$/;
 
 /** Parses a file whose first row with any text has the names of its columns. */
 function parseRows(source: string): FileTable | Failed {
   const whole = source.replaceAll(/\r\n?/g, "\n");
   const named = SEPARATOR_LINE.exec(whole);
-  const sheet = named === null ? whole : whole.slice(named[0].length);
-  const text = sheet.replace(EMPTY_ROWS, "");
+  let start = named?.[0].length ?? 0;
+  let skipped = named === null ? 0 : 1;
+  for (let end; (end = whole.indexOf("\n", start)) >= 0; start = end + 1, skipped++)
+    if (!EMPTY_ROW.test(whole.slice(start, end))) break;
+  const text = whole.slice(start);
   const delimiter =
     DELIMITERS.find((one) => one === named?.groups?.["delimiter"]) ?? findDelimiter(text);
   // One row beyond the header and the maximum shows that there are too many.
   const { data, errors } = parse(text, delimiter, ROWS_MAX + 2);
-  const skipped = whole.slice(0, whole.length - text.length).split("\n").length - 1;
   const [error] = errors;
   if (error !== undefined) {
     return { problem: { kind: "quote", values: { row: (error.row ?? 0) + 1 + skipped } } };

@@ -310,6 +310,7 @@ describe("a row", () => {
     expect(plan(shlink)[0]?.link.tags).toEqual(["x,y", "z"]);
     expect(plan(shlink, { separator: "," })[0]?.link.tags).toEqual(["x", "y|z"]);
     expect(plan(`url;tags\n${URL_A};"x;y"\n`)[0]?.link.tags).toEqual(["x", "y"]);
+    expect(plan(`url;tags\n${URL_A};"x,\u200b"\n`)[0]?.link.tags).toEqual(["x"]);
     expect(plan(`url,tags\n${URL_A},"[""a,b""]"\n`)[0]?.link.tags).toEqual(["a,b"]);
   });
 
