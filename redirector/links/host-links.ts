@@ -6,7 +6,7 @@
  */
 import { SQLiteError } from "bun:sqlite";
 
-import { DEFAULT_DOMAIN } from "../../shared/contracts/link-record.ts";
+import { DEFAULT_DOMAIN, type LinkRecord } from "../../shared/contracts/link-record.ts";
 import { isNotice, TAKEDOWNS_ALIAS } from "../../shared/contracts/notices.ts";
 import { shortLinkOfKey } from "../../shared/contracts/short-link.ts";
 import {
@@ -185,6 +185,11 @@ export class HostLinks {
 
   #skipChanges(reader: StoreReader): void {
     this.#number = reader.lastChange();
+    this.#outdate();
+  }
+
+  /** Memory lacks changes: all of it is read again. */
+  #outdate(): void {
     this.#isOutdated = true;
     this.#hasTakedowns = false;
   }
@@ -194,12 +199,12 @@ export class HostLinks {
    * takedowns of such a store hold nevertheless.
    */
   #clearOutdated(reader: StoreReader): void {
-    const { cache, domains, takedowns } = this.#memory;
+    const { cache, domains } = this.#memory;
     const hasAll = hasAllLinks(this.#state);
     if (!this.#hasTakedowns) {
       const list = reader.find(DEFAULT_DOMAIN, TAKEDOWNS_ALIAS);
       this.#hasTakedowns = list !== undefined || hasAll;
-      if (this.#hasTakedowns && takedowns.apply(list)) void cache.markAgain();
+      if (this.#hasTakedowns) this.#applyTakedowns(list);
     }
     if (!hasAll || !this.#isOutdated) return;
     cache.clear();
@@ -226,23 +231,26 @@ export class HostLinks {
 
   /** Applies a change to what is in memory; the rest is read on request. */
   #apply(reader: StoreReader, key: string): void {
-    const { cache, takedowns, domains } = this.#memory;
+    const { cache, domains } = this.#memory;
     const { domain, alias } = shortLinkOfKey(key);
     const notice = isNotice({ alias });
     if (!notice && !cache.has(domain, alias)) return;
     try {
       const record = reader.find(domain, alias);
       if (record === undefined) return;
-      if (alias === TAKEDOWNS_ALIAS) {
-        if (takedowns.apply(record)) void cache.markAgain();
-      } else if (notice) domains.apply(domain, record);
+      if (alias === TAKEDOWNS_ALIAS) this.#applyTakedowns(record);
+      else if (notice) domains.apply(domain, record);
       else cache.put(record);
     } catch (error) {
       if (isDamage(error)) throw error;
-      // What could not be read is not what memory has: all of that is read again.
-      if (error instanceof SQLiteError) [this.#isOutdated, this.#hasTakedowns] = [true, false];
+      if (error instanceof SQLiteError) this.#outdate();
       this.#failed++;
       this.#failedLog.error("failed", error);
     }
+  }
+
+  #applyTakedowns(list: LinkRecord | undefined): void {
+    const { cache, takedowns } = this.#memory;
+    if (takedowns.apply(list)) void cache.markAgain();
   }
 }
