@@ -93,7 +93,7 @@ export class LinkImports {
     links: readonly ImportedLink[],
     outcomes: ImportOutcome[],
   ): Promise<Candidate[]> {
-    const creations = links.map((link) => readCreation(link, this.#rules));
+    const creations = links.map((link) => readCreation(link));
     const prepared = await this.#preparation.prepareLinks(owner, creations, "created");
     const aged = prepared.map((item, i) =>
       isFailure(item) ? item : toImported(item, links[i]?.createdAt),
@@ -160,15 +160,9 @@ export class LinkImports {
   }
 }
 
-/** A link on a host of the service's own is on none of the account's domains. */
-function readCreation(
-  { id, body }: ImportedLink,
-  { ownHosts }: DestinationRules,
-): Creation | Failure {
+function readCreation({ id, body }: ImportedLink): Creation | Failure {
   try {
-    const read = validateValue(newLinkBody, body);
-    const isOwn = typeof read.domain === "string" && ownHosts.has(read.domain.toLowerCase());
-    return { id, body: isOwn ? { ...read, domain: null } : read };
+    return { id, body: validateValue(newLinkBody, body) };
   } catch (error) {
     return toFailure(error);
   }

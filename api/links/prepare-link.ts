@@ -11,7 +11,6 @@ import { checkAll, invalidField } from "../http/errors.ts";
 import type { AccountScope, Author } from "../http/principal.ts";
 import type { PasswordHashing } from "../passwords/hashing.ts";
 import { type DestinationRules, requireDestination } from "./destinations.ts";
-import { toHost } from "./listing/filter.ts";
 import {
   type CreateLinkBody,
   type LinkRow,
@@ -30,6 +29,7 @@ import {
   type SettingsChange,
   withoutSettings,
 } from "./settings.ts";
+import { toHost } from "./short-url.ts";
 
 type PreparedLink = Omit<NewLink, "alias">;
 

@@ -16,7 +16,7 @@ import { LinkChanges } from "./change-links.ts";
 import { LinkCreations } from "./create-links.ts";
 import type { DestinationRules } from "./destinations.ts";
 import { type ExplainBody, explainRequest, type Explanation } from "./explain.ts";
-import { type LinkOrder, toFilter, withoutPort } from "./listing/filter.ts";
+import { type LinkOrder, toFilter } from "./listing/filter.ts";
 import { findLinks } from "./listing/list-links.ts";
 import type {
   CreateLinkBody,
@@ -37,7 +37,7 @@ import {
   type Update,
   type WriteResult,
 } from "./results.ts";
-import { buildShortUrl, readShortUrl } from "./short-url.ts";
+import { buildShortUrl, readShortUrl, withoutPort } from "./short-url.ts";
 import { findLink, findLinksInOrder, selectLinks } from "./sql.ts";
 import type { UsedClicks } from "./used-clicks.ts";
 

@@ -61,3 +61,13 @@ export function requireShortUrl(text: string): ShortUrl {
   if (found !== undefined) return found;
   throw invalidField("short_url", "must be a short URL such as https://sho.rt/hello");
 }
+
+/** The host of a domain as people write it. */
+export const toHost = (domain: string, shortUrl: URL): string =>
+  withoutPort(toAsciiHost(domain), shortUrl);
+
+/** A host without the port that short URLs show. */
+export function withoutPort(host: string, { port }: URL): string {
+  const shown = `:${port}`;
+  return port !== "" && host.endsWith(shown) ? host.slice(0, -shown.length) : host;
+}

@@ -9,9 +9,8 @@ import { repeat, type Repetition } from "../../shared/repeat.ts";
 import { recordCommand } from "../events/record.ts";
 import { SYSTEM } from "../http/principal.ts";
 import { type HostLists, nameOf, REFRESH_MS } from "../links/host-lists.ts";
-import { withoutPort } from "../links/listing/filter.ts";
 import { type LinkSettings, urlsOf } from "../links/settings.ts";
-import { readShortUrl } from "../links/short-url.ts";
+import { readShortUrl, withoutPort } from "../links/short-url.ts";
 import { findLinkByName, takeLinkDown } from "../links/takedown.ts";
 import type { Sql, Transaction } from "../postgres.ts";
 

@@ -9,6 +9,7 @@ import type { Values } from "../../http/query.ts";
 import { isStorable } from "../../postgres.ts";
 import type { DestinationRules } from "../destinations.ts";
 import type { ListLinksQuery } from "../model.ts";
+import { toHost } from "../short-url.ts";
 
 /**
  * Every condition must hold; null and an empty list mean no condition. Texts contain no control
@@ -115,16 +116,6 @@ function respellHosts(search: string): string | null {
     return ascii === part.toLowerCase() ? readableHost(ascii) : ascii;
   });
   return respelled.toLowerCase() === search.toLowerCase() ? null : respelled;
-}
-
-/** The host of a domain as people write it. */
-export const toHost = (domain: string, shortUrl: URL): string =>
-  withoutPort(toAsciiHost(domain), shortUrl);
-
-/** A host without the port that short URLs show. */
-export function withoutPort(host: string, { port }: URL): string {
-  const shown = `:${port}`;
-  return port !== "" && host.endsWith(shown) ? host.slice(0, -shown.length) : host;
 }
 
 /** Whether the filter selects all links of the owner. */
