@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type * as z from "zod";
 
-import { toUtmValue } from "../../shared/contracts/query-string.ts";
+import { composeTrimmed } from "../../shared/contracts/text.ts";
 import { groupFilters, matchesFilters } from "./filters.ts";
 import { filtersQuery } from "./model.ts";
 import { columnParams, whereColumns } from "./plan.ts";
@@ -31,7 +31,7 @@ describe("a value of a filter", () => {
   test("can be any text after a backslash", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
-        expect(readTerm(`\\${text}`)?.anyOf).toEqual([toUtmValue(text)]);
+        expect(readTerm(`\\${text}`)?.anyOf).toEqual([composeTrimmed(text)]);
       }),
     );
   });

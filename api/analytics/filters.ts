@@ -9,8 +9,7 @@ import { browserName, systemName } from "../../shared/agent-names.ts";
 import { COLUMN_FILTERS, IMPORTED, ofEachUtm, TRIGGERS } from "../../shared/contracts/analytics.ts";
 import { toAsciiHost, toReferringSite } from "../../shared/contracts/host-names.ts";
 import { CONTINENTS, DEVICES } from "../../shared/contracts/link-rules.ts";
-import { toUtmValue } from "../../shared/contracts/query-string.ts";
-import { composeLetters, trimInvisible } from "../../shared/contracts/text.ts";
+import { composeLetters, composeTrimmed } from "../../shared/contracts/text.ts";
 import { isCountry, replacementOf, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { normalizeHost } from "../../shared/hosts.ts";
 import { ApiError } from "../http/errors.ts";
@@ -198,7 +197,7 @@ const host: Vocabulary = {
   problem: "must be a host without scheme and path, such as go.example.com",
 };
 
-const utm: Vocabulary = free(toUtmValue);
+const utm: Vocabulary = free(composeTrimmed);
 
 const VOCABULARIES: Readonly<Record<FilterName, Vocabulary>> = {
   country: {
@@ -215,7 +214,7 @@ const VOCABULARIES: Readonly<Record<FilterName, Vocabulary>> = {
     return /^[a-z]{2}-[a-z0-9]{1,3}$/.test(text) ? text.toUpperCase() : composeLetters(text);
   }),
   city: free((text) => (isUnknown(text) ? "" : composeLetters(text))),
-  tag: free((text) => composeLetters(trimInvisible(text))),
+  tag: free(composeTrimmed),
   device: { parse: oneOf(DEVICES), problem: `must be one of ${DEVICES.join(", ")}` },
   browser: agent(browserName),
   os: agent(systemName),

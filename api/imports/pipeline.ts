@@ -13,7 +13,7 @@
 import { truncateText } from "../../shared/bytes.ts";
 import type { Click } from "../../shared/contracts/click-record.ts";
 import { TAGS_MAX, TITLE_LENGTH_MAX } from "../../shared/contracts/link-schemas.ts";
-import { toSingleLine, trimInvisible } from "../../shared/contracts/text.ts";
+import { toSingleLine, trimEach } from "../../shared/contracts/text.ts";
 import { hashedUuid, type Uuid } from "../../shared/ids.ts";
 import { type Author, OPERATOR } from "../http/principal.ts";
 import type { ImportedLink, ImportOutcome, LinkImports } from "../links/import-links.ts";
@@ -260,17 +260,11 @@ const toImportedLinks = (row: ImportRow, links: readonly SourceLink[]): Imported
       ...(link.title === undefined
         ? {}
         : { title: truncateText(toSingleLine(link.title), TITLE_LENGTH_MAX) }),
-      ...(link.tags === undefined ? {} : { tags: toTags(link.tags) }),
+      ...(link.tags === undefined ? {} : { tags: trimEach(link.tags).slice(0, TAGS_MAX) }),
       ...(link.expiresAt === undefined ? {} : { expires_at: link.expiresAt.toISOString() }),
     },
     createdAt: timeOf(link),
   }));
-
-const toTags = (tags: readonly string[]): string[] =>
-  tags
-    .map(trimInvisible)
-    .filter((tag) => tag !== "")
-    .slice(0, TAGS_MAX);
 
 /** When a link was created; undefined where no link can have been. */
 const timeOf = ({ createdAt }: SourceLink): Date | undefined =>

@@ -21,9 +21,8 @@ import {
   type updateLinkBody,
   type upsertLinkBody,
 } from "../../shared/contracts/link-schemas.ts";
-import { toUtmValue } from "../../shared/contracts/query-string.ts";
 import { instant, searchText } from "../../shared/contracts/text-schemas.ts";
-import { trimInvisible } from "../../shared/contracts/text.ts";
+import { composeTrimmed, trimInvisible } from "../../shared/contracts/text.ts";
 import type { Uuid } from "../../shared/ids.ts";
 import { choice, idInPath } from "../http/common-schemas.ts";
 import { listQuery } from "../http/pagination.ts";
@@ -89,7 +88,7 @@ const utmFilter = (name: UtmName) =>
   filterParameter(
     `\`${name}\` that the link sets; empty where it sets none.`,
     UTM_EXAMPLES[name],
-    (text) => ({ value: toUtmValue(text) }),
+    (text) => ({ value: composeTrimmed(text) }),
   );
 
 /** The conditions of a list of links: of a request, and of a filter that is saved. */

@@ -4,7 +4,6 @@
  * their own.
  */
 import { UTM_NAMES, type UtmName } from "./analytics.ts";
-import { composeLetters, trimInvisible } from "./text.ts";
 
 /** A URL in its parts: up to the query, the parameters of the query, and from the fragment on. */
 export type UrlParts = { beginning: string; parameters: string[]; fragment: string };
@@ -47,9 +46,6 @@ function splitAt(text: string, separator: string): [string, string] {
 }
 
 export { UTM_NAMES, type UtmName };
-
-/** A value as it is stored and counted: what looks alike is one campaign. "" for blanks. */
-export const toUtmValue = (text: string): string => composeLetters(trimInvisible(text));
 
 /** Length of the longest name with every character percent-encoded. */
 const ENCODED_LENGTH_MAX = 3 * Math.max(...UTM_NAMES.map(({ length }) => length));

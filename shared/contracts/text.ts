@@ -54,6 +54,10 @@ export function trimInvisible(text: string): string {
   return trimmed.slice(0, end - last.length + whole.length);
 }
 
+/** Texts without what nobody sees at their ends; those of which nothing is left are left out. */
+export const trimEach = (texts: readonly string[]): string[] =>
+  texts.map(trimInvisible).filter((text) => text !== "");
+
 /** The character that ends at `end`: of two code units if these are a pair. */
 function characterBefore(text: string, end: number): string {
   const pair = String.fromCodePoint(text.codePointAt(end - 2) ?? 0);
@@ -93,3 +97,6 @@ export function preparePassword(typed: string): string {
   // One of blanks alone stays what it is: nothing is no password.
   return trimInvisible(text) || text;
 }
+
+/** A name or value as it is stored, counted and compared: what looks alike is one. "" for blanks. */
+export const composeTrimmed = (text: string): string => composeLetters(trimInvisible(text));

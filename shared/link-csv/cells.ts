@@ -9,7 +9,7 @@ import { decodeAliasPath } from "../contracts/alias.ts";
 import { ofEachUtm } from "../contracts/analytics.ts";
 import type { newLinkBody } from "../contracts/link-schemas.ts";
 import { normalizeInstant } from "../contracts/text-schemas.ts";
-import { ESCAPED_FORMULA, trimInvisible } from "../contracts/text.ts";
+import { ESCAPED_FORMULA, trimEach } from "../contracts/text.ts";
 
 /** Words for yes and no, and those that spreadsheets write for a cell that is true or false. */
 const YES =
@@ -82,8 +82,7 @@ export type TagSeparator = (typeof TAG_SEPARATORS)[number];
 export function readTags(text: string, separator: TagSeparator): unknown {
   const parsed = text.startsWith("[") ? readJson(text) : undefined;
   if (Array.isArray(parsed)) return parsed;
-  const tags = text.split(separator).map(trimInvisible);
-  return tags.filter((tag) => tag !== "");
+  return trimEach(text.split(separator));
 }
 
 function readJson(text: string): unknown {

@@ -126,8 +126,12 @@ function parseRows(source: string): FileTable | Failed {
   const named = SEPARATOR_LINE.exec(whole);
   let start = named?.[0].length ?? 0;
   let skipped = named === null ? 0 : 1;
-  for (let end; (end = whole.indexOf("\n", start)) >= 0; start = end + 1, skipped++)
-    if (!EMPTY_ROW.test(whole.slice(start, end))) break;
+  let end = whole.indexOf("\n", start);
+  while (end >= 0 && EMPTY_ROW.test(whole.slice(start, end))) {
+    start = end + 1;
+    skipped++;
+    end = whole.indexOf("\n", start);
+  }
   const text = whole.slice(start);
   const delimiter =
     DELIMITERS.find((one) => one === named?.groups?.["delimiter"]) ?? findDelimiter(text);

@@ -17,7 +17,7 @@ import {
   type SegmentId,
 } from "../../shared/contracts/click-segment.ts";
 import { formatImportedVisit } from "../../shared/contracts/imported-visit.ts";
-import { toUtmValue } from "../../shared/contracts/query-string.ts";
+import { composeTrimmed } from "../../shared/contracts/text.ts";
 import { judgeRequest } from "../../shared/visitors/automation.ts";
 import { GeoDatabases } from "../../shared/visitors/geo.ts";
 import { parseReferrer } from "../../shared/visitors/referrer.ts";
@@ -94,7 +94,7 @@ function enrich(click: Click, idx: number): Row {
   const parsed = parseReferrer(click.referrer);
   const isOwn = parsed.host !== "" && (parsed.host === click.host || ownHosts.has(parsed.host));
   const utm = new URLSearchParams(click.query);
-  const readUtm = (name: string) => truncateText(toUtmValue(utm.get(name) ?? ""), 255);
+  const readUtm = (name: string) => truncateText(composeTrimmed(utm.get(name) ?? ""), 255);
   const verdict = judgeRequest(agent.verdict, click);
   return {
     ts: String(click.time),

@@ -14,7 +14,8 @@ import {
 import { decodeText } from "../../shared/contracts/click-text.ts";
 import { parseImportedVisit } from "../../shared/contracts/imported-visit.ts";
 import { DEVICES } from "../../shared/contracts/link-rules.ts";
-import { toUtmValue, UTM_NAMES } from "../../shared/contracts/query-string.ts";
+import { UTM_NAMES } from "../../shared/contracts/query-string.ts";
+import { composeTrimmed } from "../../shared/contracts/text.ts";
 import { isCountry, UNKNOWN_COUNTRY } from "../../shared/countries.ts";
 import { currentCode } from "../../shared/decision/language.ts";
 import { formatUuid, ID_BYTES, type Uuid } from "../../shared/ids.ts";
@@ -347,7 +348,7 @@ const UTM_LENGTH_MAX = 255;
 function parseUtm(query: string): Buffer {
   const values = new URLSearchParams(query);
   const valueOf = (name: string) =>
-    truncateText(toUtmValue(values.get(name) ?? ""), UTM_LENGTH_MAX);
+    truncateText(composeTrimmed(values.get(name) ?? ""), UTM_LENGTH_MAX);
   return toFields(...UTM_NAMES.map(valueOf));
 }
 
