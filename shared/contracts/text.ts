@@ -98,5 +98,5 @@ export function preparePassword(typed: string): string {
   return trimInvisible(text) || text;
 }
 
-/** A name or value as it is stored, counted and compared: what looks alike is one. "" for blanks. */
+/** A name or value as it is stored and compared: what looks alike is one. "" for blanks. */
 export const composeTrimmed = (text: string): string => composeLetters(trimInvisible(text));
