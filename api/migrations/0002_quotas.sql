@@ -70,30 +70,33 @@ create unlogged table stream_leases (
 
 create index stream_leases_by_account on stream_leases (account_id, mode);
 
--- How many an account is allowed, its own value or its plan's, and the window's length. No day's quota of
--- links is below what the hourly limit of POST /v1/links allows within the day. In PL/pgSQL, because that
--- keeps its plans, and every creation waits for it.
+-- How many an account is allowed of each quota, its own value or its plan's, and the windows' lengths. No
+-- day's quota of links is below what the hourly limit of POST /v1/links allows within the day.
+create function quota_limits(p_account_id uuid)
+returns table (quota text, allowed integer, seconds integer, by_mode boolean, "position" integer)
+language sql stable as $$
+  select q.name,
+         case when own.allowed is not null or hourly.endpoint is null then coalesce(own.allowed, pq.allowed)
+              else least(2147483647, greatest(
+                pq.allowed, coalesce(own.hourly, hourly.allowed) * (q.seconds / hourly.seconds)))::integer end,
+         q.seconds, q.by_mode, q.position
+    from accounts account
+    join plan_quotas pq on pq.plan = account.plan
+    join quotas q on q.name = pq.quota
+    left join endpoint_limits hourly on pq.quota = 'links_per_day' and hourly.endpoint = 'POST /v1/links'
+   cross join lateral (
+     select (account.limits -> 'quotas' ->> pq.quota)::integer as allowed,
+            (account.limits -> 'endpoints' ->> hourly.endpoint)::bigint as hourly
+   ) as own
+   where account.id = p_account_id
+$$;
+
+-- One of them. In PL/pgSQL, because that keeps its plans, and every creation waits for it.
 create function quota_limit(p_account_id uuid, p_quota text, out allowed integer, out seconds integer)
 language plpgsql stable as $$
-declare
-  k record;
 begin
-  select (account.limits -> 'quotas' ->> p_quota)::integer as own, pq.allowed, q.seconds,
-         account.limits -> 'endpoints' ->> l.endpoint as own_hourly, l.allowed as hourly,
-         l.seconds as hourly_seconds
-    into strict k
-    from accounts account
-    join plan_quotas pq on pq.plan = account.plan and pq.quota = p_quota
-    join quotas q on q.name = pq.quota
-    left join endpoint_limits l on p_quota = 'links_per_day' and l.endpoint = 'POST /v1/links'
-   where account.id = p_account_id;
-  seconds := k.seconds;
-  if k.own is not null or k.hourly is null then
-    allowed := coalesce(k.own, k.allowed);
-  else
-    allowed := least(2147483647, greatest(
-      k.allowed, coalesce(k.own_hourly::bigint, k.hourly) * (k.seconds / k.hourly_seconds)));
-  end if;
+  select l.allowed, l.seconds into strict allowed, seconds
+    from quota_limits(p_account_id) l where l.quota = p_quota;
 end
 $$;
 
@@ -187,18 +190,18 @@ $$;
 create function quotas_of(p_account_id uuid, p_mode text)
 returns table (name text, allowed integer, seconds integer, used integer, resets_ms float8)
 language sql stable as $$
-  select q.name,
-         (quota_limit(p_account_id, q.name)).allowed,
-         q.seconds,
-         case when q.seconds is null then quota_held(p_account_id, scope.mode, q.name)
+  select l.quota,
+         l.allowed,
+         l.seconds,
+         case when l.seconds is null then quota_held(p_account_id, scope.mode, l.quota)
               else coalesce(w.used, 0) end,
-         case when q.seconds is not null
+         case when l.seconds is not null
               then extract(epoch from coalesce(w.opened_at, clock_timestamp())
-                                      + make_interval(secs => q.seconds)) * 1000 end
-    from quotas q
-   cross join lateral (select case when q.by_mode then p_mode else 'live' end as mode) scope
+                                      + make_interval(secs => l.seconds)) * 1000 end
+    from quota_limits(p_account_id) l
+   cross join lateral (select case when l.by_mode then p_mode else 'live' end as mode) scope
     left join quota_windows w
-      on w.account_id = p_account_id and w.mode = scope.mode and w.quota = q.name
-     and w.opened_at > clock_timestamp() - make_interval(secs => q.seconds)
-   order by q.position
+      on w.account_id = p_account_id and w.mode = scope.mode and w.quota = l.quota
+     and w.opened_at > clock_timestamp() - make_interval(secs => l.seconds)
+   order by l.position
 $$;
