@@ -122,9 +122,12 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
       path: `/v1/links/${median}`,
       passwords: 1,
     },
-    change("PATCH", "/v1/links/bulk", "100 titles", (i) => ({
-      links: ranked.map((id) => ({ id, title: `title ${i}` })),
-    })),
+    {
+      ...change("PATCH", "/v1/links/bulk", "100 titles", (i) => ({
+        links: ranked.map((id) => ({ id, title: `title ${i}` })),
+      })),
+      links: 100,
+    },
     {
       ...change("PATCH", "/v1/links/bulk", "10 passwords", (i) => ({
         links: ranked.slice(0, 10).map((id) => ({ id, password: `a password ${i}` })),
@@ -133,6 +136,7 @@ export function listCostly({ apiUrl, key, hot, median }: Subjects): CostlyCall[]
     },
     {
       ...change("POST", "/v1/links/bulk/delete", "100 links", (i) => ({ ids: deletable[i] ?? [] })),
+      links: 100,
       prepare: async (calls) => {
         deletable.length = 0;
         while (deletable.length < calls) deletable.push(await createLinks());

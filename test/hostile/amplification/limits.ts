@@ -2,7 +2,7 @@
  * How often a key may call a route, by the limits of its plan in PostgreSQL and those that routes
  * have besides.
  */
-import { type AccountBudgetName, boundsOf } from "../../../shared/budgets.ts";
+import { type AccountBudgetName, boundsOf, WINDOWS } from "../../../shared/budgets.ts";
 import { withPostgres } from "../../harness/admin.ts";
 import type { SharedStack } from "../../harness/stack.ts";
 import type { Route } from "../routes.ts";
@@ -18,8 +18,8 @@ export type PlanLimits = {
   endpoints: ReadonlyMap<string, number>;
 };
 
-/** Readings of the limits, which consume nothing: `limits_readings` in shared/budgets.ts. */
-const READINGS_PER_MINUTE = 1_000;
+/** Readings of the limits consume nothing, and have a window of their own. */
+const READINGS = WINDOWS.limits_readings;
 
 export const readLimits = (stack: SharedStack): Promise<PlanLimits> =>
   withPostgres(stack, async (sql) => {
@@ -50,7 +50,7 @@ export function callsPerMinute(
   plan: Plan,
   { method, path }: Pick<Route, "method" | "path">,
 ): number {
-  if (path === "/v1/limits") return READINGS_PER_MINUTE;
+  if (path === "/v1/limits") return (READINGS.limit * 60) / READINGS.seconds;
   const { minute } = plans[plan];
   const name = `${method} ${path}`;
   const isAnalytics = method === "GET" && /^\/v1\/(?:analytics|clicks)/.test(path);
@@ -59,7 +59,7 @@ export function callsPerMinute(
 
 /** What a call takes of the budgets that an account has besides its limits. */
 export type Work = {
-  /** Links that it changes by a tag. */
+  /** Links that it changes or deletes. */
   links?: number | undefined;
   /** Links that it creates in bulk. */
   rows?: number | undefined;
