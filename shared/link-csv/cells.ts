@@ -42,9 +42,13 @@ const STATUS_BY_WORD: ReadonlyMap<string, LinkStatus> = new Map(
   ),
 );
 
-/** Reads the status of a link; undefined if the word is not known. */
-export const readStatus = (text: string): LinkStatus | undefined =>
-  STATUS_BY_WORD.get(text.toLowerCase());
+/** Reads the status of a link, or whether it is active; undefined if the word is not known. */
+export function readStatus(text: string): LinkStatus | undefined {
+  const status = STATUS_BY_WORD.get(text.toLowerCase());
+  const isActive = readFlag(text);
+  if (status !== undefined || typeof isActive === "string") return status;
+  return isActive ? "live" : "disabled";
+}
 
 /** A date, with a time of day and a zone or without, its year first: see {@link normalizeOrder}. */
 const DATE =

@@ -181,7 +181,7 @@ const NAMES: readonly FieldNames[] = [
   ["notes", ["notes", "note", "comment", "comments", "remark", "remarks"]],
   ["tags", ["tags", "tag", "labels"]],
   ["archived", ["archived", "isarchived", "hidden"]],
-  ["status", ["status", "state"]],
+  ["status", ["status", "state", "active", "isactive", "enabled", "isenabled"]],
   ["disabled", ["disabled", "isdisabled", "banned"]],
   [
     "expires_at",
@@ -273,12 +273,15 @@ function findFree(
 const ignoreReason = (name: string): IgnoredReason =>
   IGNORED.get(name) ?? (NAMES.some(([, names]) => names.includes(name)) ? "taken" : "unknown");
 
-/** Names of columns that say whether a link is live. */
-const STATE_NAMES = new Set(
-  NAMES.filter(
-    ([field]) => field === "archived" || field === "status" || field === "disabled",
-  ).flatMap(([, names]) => names),
-);
+/** What a column says of whether a link is live. */
+export type StateField = "status" | "archived" | "disabled";
 
-/** Whether a column says whether a link is live. */
-export const isStateColumn = (name: string): boolean => STATE_NAMES.has(normalizeName(name));
+const STATE_FIELDS: readonly StateField[] = ["status", "archived", "disabled"];
+
+/** What a column of this name says of whether links are live; undefined if it says nothing. */
+export function stateFieldOf(name: string): StateField | undefined {
+  const normalized = normalizeName(name);
+  return STATE_FIELDS.find((state) =>
+    NAMES.some(([field, names]) => field === state && names.includes(normalized)),
+  );
+}

@@ -165,6 +165,16 @@ describe("a link's state", () => {
     expect(plan(csv).map(({ link }) => link.disabled)).toEqual([true, undefined]);
   });
 
+  test.each(["active", "is_enabled", "Status"])("is off where %s says no", (name) => {
+    const csv = `short_url,long_url,${name}\na,${URL_A},false\nb,${URL_A},1\nc,${URL_A},perhaps\n`;
+    const on = { url: URL_A, alias: "b" };
+    expect(outcomes(plan(csv))).toEqual([
+      { url: URL_A, alias: "a", disabled: true },
+      on,
+      "unknown_state",
+    ]);
+  });
+
   test("archived is kept, or the link is left out if one asks for it", () => {
     const csv = `Short link,Destination URL,Archived\nhttps://dub.sh/a,${URL_A},Yes\nhttps://dub.sh/b,${URL_A},No\n`;
     const [archived, live] = [
@@ -182,6 +192,17 @@ describe("a link's state", () => {
       { kind: "left_archived", count: 1 },
       { kind: "moved", count: 1 },
     ]);
+  });
+
+  test.each([
+    ["archived", "1", 1],
+    ["archived", "0", 0],
+    ["active", "1", 0],
+    ["active", "0", 1],
+  ])("is told of %s %s where its column is not imported, if it is off", (name, text, told) => {
+    const csv = `short_url,long_url,${name}\na,${URL_A},${text}\n`;
+    const items = plan(csv, {}, (mapping) => changeTarget(mapping, 2, undefined));
+    expect(countNotes(items)).toEqual(told === 0 ? [] : [{ kind: "left_archived", count: told }]);
   });
 
   test.each<[string[], Partial<ImportChoices>, string[]]>([

@@ -24,7 +24,7 @@ import {
   type RowProblem,
   type ShortLink,
 } from "../../../../../shared/link-csv/row.ts";
-import { isStateColumn } from "../../../../../shared/link-csv/services.ts";
+import { type StateField, stateFieldOf } from "../../../../../shared/link-csv/services.ts";
 import { readList } from "../../../data/complete-list.ts";
 import {
   describeError,
@@ -89,14 +89,17 @@ export class Planner {
   readonly #input: PlanInput;
   readonly #columnOf = new Map<ImportField, number>();
   /** Columns that are not imported, and say whether links are live. */
-  readonly #leftStates: number[] = [];
+  readonly #leftStates: { column: number; field: StateField }[] = [];
   readonly #rows = new Map<string, number>();
 
   constructor(input: PlanInput) {
     this.#input = input;
     for (const [column, target] of input.mapping.entries()) {
       if ("field" in target) this.#columnOf.set(target.field, column);
-      else if (isStateColumn(input.columns[column] ?? "")) this.#leftStates.push(column);
+      else {
+        const field = stateFieldOf(input.columns[column] ?? "");
+        if (field !== undefined) this.#leftStates.push({ column, field });
+      }
     }
   }
 
@@ -109,7 +112,9 @@ export class Planner {
     const found = settings.problem === undefined ? undefined : toProblem(settings.problem);
     const { links, notes } = readShortLinks(read, input.options);
     const isCut = cells.slice(input.columns.length).some((text) => text.trim() !== "");
-    const saysNotLive = this.#leftStates.some((column) => isNotLive(this.#textOf(cells, column)));
+    const saysNotLive = this.#leftStates.some(({ column, field }) =>
+      isNotLive(field, this.#textOf(cells, column)),
+    );
     const shared: NoteKind[] = [
       ...(saysNotLive ? (["left_archived"] as const) : []),
       ...settings.notes,
@@ -159,9 +164,11 @@ const tooManyCells = (): Problem => ({
 });
 
 /** Whether a cell of a column that says whether links are live says that this one is not. */
-function isNotLive(text: string): boolean {
+function isNotLive(field: StateField, text: string): boolean {
+  const flag = readFlag(text);
+  if (field !== "status" && typeof flag === "boolean") return flag;
   const status = readStatus(text);
-  return status === undefined ? readFlag(text) === true : status !== "live";
+  return status !== undefined && status !== "live";
 }
 
 const toProblem = ({ kind, values }: RowProblem): Problem => ({
