@@ -9,6 +9,7 @@ export class TimeoutError extends Error {
 /**
  * Settles as `work` does, or rejects after `ms` milliseconds with the error of `createError`, by
  * default a {@link TimeoutError}. The work is not cancelled; a result that comes later is ignored.
+ * What is left until a deadline can be negative, which a timer would warn of on stderr.
  */
 export function withTimeout<T>(
   work: PromiseLike<T>,
@@ -16,7 +17,7 @@ export function withTimeout<T>(
   createError: () => Error = () => new TimeoutError(`no response within ${ms} ms`),
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(createError()), ms);
+    const timer = setTimeout(() => reject(createError()), Math.max(0, ms));
     // A running timer would keep its memory, and the process, until it fires.
     work.then(resolve, reject).then(() => clearTimeout(timer), reject);
   });

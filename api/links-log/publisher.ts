@@ -145,7 +145,7 @@ export class LinksLogPublisher implements LinksPublisher {
     const deadline = performance.now() + PUBLISH_TIMEOUT_MS;
     for (;;) {
       try {
-        await withTimeout(this.#runs.run(), Math.max(1, deadline - performance.now()));
+        await withTimeout(this.#runs.run(), deadline - performance.now());
         return true;
       } catch (error) {
         if (performance.now() + RETRY_MS >= deadline) {
