@@ -13,8 +13,8 @@ import type { SharedStack } from "../harness/stack.ts";
 import type { ClientTask } from "./legitimate-client.ts";
 import type { Fixtures } from "./requests.ts";
 
-/** Enough sessions for the attack's rate: one may send 1,200 requests per minute. */
-const SESSIONS = 8;
+/** Enough for the attack's rate: `user_requests` counts those of a user, in all of their sessions. */
+const USERS = 12;
 
 const CLIENT_LINKS = 20;
 
@@ -48,17 +48,17 @@ export async function createFixtures(
   const logo = createPng(512, 512).toString("base64");
   const branded = await call(`${api}/v1/branding`, { key, method: "PATCH", body: { logo } });
   if (branded.status !== 200) throw new Error(`No logo: ${branded.status}`);
-  const user = await createUser(stack, account);
+  const signInNew = async () => await signIn(stack, await createUser(stack, account));
   const member = await createUser(stack, account, "member");
-  const first = await signIn(stack, user);
-  const sessions: Session[] = [];
-  while (sessions.length < SESSIONS) sessions.push(await signIn(stack, user));
-  const ended = await signIn(stack, user);
+  const first = await signInNew();
+  const further: Session[] = [];
+  while (further.length < USERS - 1) further.push(await signInNew());
+  const ended = await signInNew();
   await ended.send("/auth/sign-out", { method: "POST" });
   return {
     enterpriseKey: key,
     freeKey,
-    cookies: [first.cookie, ...sessions.map(({ cookie }) => cookie)],
+    cookies: [first.cookie, ...further.map(({ cookie }) => cookie)],
     endedCookie: ended.cookie,
     dashboardOrigin,
     linkId,
