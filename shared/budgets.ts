@@ -126,7 +126,7 @@ export const ACCOUNT_BUDGETS = {
     exceeded: "too many links changed at once",
     // One request may change the most at once.
     atOnce: 10_000,
-    perSecond: 70,
+    perSecond: 60,
     factors: AS_CALLS,
     // With what follows from it: vacuum.
     cost: { of: "postgres", each: 0.33e-3 },

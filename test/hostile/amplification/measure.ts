@@ -4,8 +4,11 @@
  * data makes expensive, one call after another. The CPU time of a call times the calls that a
  * minute allows is a share of a core.
  */
+import * as z from "zod";
+
 import type { Data } from "../../harness/analytics-data.ts";
 import { callOnce } from "../../harness/api.ts";
+import type { Part } from "../cost/part.ts";
 import { createCalls, describeParts, listParts, sendFilled, type Target } from "../cost/targets.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../routes.ts";
@@ -98,6 +101,7 @@ async function createInputs({ stack, contents }: Data): Promise<Input[]> {
       method: target.route.method,
       route: target.route.path,
       name: describeParts(combination),
+      rows: countRows(target, fixtures.linkId, listParts(target, combination)),
       async send() {
         const sending = { share: 1, number: ++number, fixtures };
         const sent = await sendFilled(target, listParts(target, combination), sending, ports);
@@ -120,6 +124,16 @@ async function createInputs({ stack, contents }: Data): Promise<Input[]> {
   const calls = createCalls(fixtures, median.id, false, isForKeys);
   const costly = listCostly({ apiUrl, key: account.key, hot: hot.id, median: median.id });
   return [...calls.flatMap(toInputs), ...costly.map(toInput)];
+}
+
+const bulkBody = z.object({ links: z.array(z.unknown()) });
+
+/** The links that a call creates in bulk, each of which takes a row of a budget. */
+function countRows({ route, base }: Target, linkId: string, parts: readonly Part[]): number {
+  if (`${route.method} ${route.path}` !== "POST /v1/links/bulk") return 0;
+  const filling = { share: 1, nonce: "n", room: 0, route, linkId };
+  const { body } = parts.reduce((request, fill) => fill(request, filling), base);
+  return bulkBody.safeParse(JSON.parse(String(body))).data?.links.length ?? 0;
 }
 
 /**
