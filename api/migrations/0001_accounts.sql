@@ -279,16 +279,20 @@ begin
 end
 $$;
 
--- The windows of an account and mode, the plan's first, as they stand; spends nothing.
+-- The windows of an account and mode, the plan's first, as they stand; spends nothing. A
+-- connection plans it once: planning for each account anew would take longer than reading.
 create function rate_limits_of(p_account_id uuid, p_mode text)
 returns table (name text, allowed integer, seconds integer, spent integer, resets_ms float8)
-language sql stable as $$
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+begin
+  return query
   select l.name,
          coalesce(l.own::integer, l.allowed),
          l.seconds,
          case when stands.open then l.spent else 0 end,
-         extract(epoch from
-           case when stands.open then l.opened_at else clock_timestamp() end + make_interval(secs => l.seconds)) * 1000
+         (extract(epoch from
+            case when stands.open then l.opened_at else clock_timestamp() end
+              + make_interval(secs => l.seconds)) * 1000)::float8
     from accounts account
     join plans p on p.name = account.plan
     left join plan_windows w on w.account_id = account.id and w.mode = p_mode
@@ -306,7 +310,8 @@ language sql stable as $$
      select l.opened_at > clock_timestamp() - make_interval(secs => l.seconds) as open
    ) as stands
    where account.id = p_account_id
-   order by l.place, l.name
+   order by l.place, l.name;
+end
 $$;
 
 -- The plan of an account, without access to accounts: it decides how many deliveries workers make for it.

@@ -186,22 +186,25 @@ begin
 end
 $$;
 
--- All quotas of an account and mode, as they stand; consumes nothing.
+-- All quotas of an account and mode, as they stand; consumes nothing. Planned as `rate_limits_of` is.
 create function quotas_of(p_account_id uuid, p_mode text)
 returns table (name text, allowed integer, seconds integer, used integer, resets_ms float8)
-language sql stable as $$
+language plpgsql stable set plan_cache_mode = force_generic_plan as $$
+begin
+  return query
   select l.quota,
          l.allowed,
          l.seconds,
          case when l.seconds is null then quota_held(p_account_id, scope.mode, l.quota)
               else coalesce(w.used, 0) end,
          case when l.seconds is not null
-              then extract(epoch from coalesce(w.opened_at, clock_timestamp())
-                                      + make_interval(secs => l.seconds)) * 1000 end
+              then (extract(epoch from coalesce(w.opened_at, clock_timestamp())
+                                       + make_interval(secs => l.seconds)) * 1000)::float8 end
     from quota_limits(p_account_id) l
    cross join lateral (select case when l.by_mode then p_mode else 'live' end as mode) scope
     left join quota_windows w
       on w.account_id = p_account_id and w.mode = scope.mode and w.quota = l.quota
      and w.opened_at > clock_timestamp() - make_interval(secs => l.seconds)
-   order by l.position
+   order by l.position;
+end
 $$;

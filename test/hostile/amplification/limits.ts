@@ -11,6 +11,9 @@ export const PLANS = ["free", "pro", "business"] as const;
 
 export type Plan = (typeof PLANS)[number];
 
+/** Most of a core, in percent, that a free key may take of any process. */
+export const FREE_PERCENT_MAX = 5;
+
 export type PlanLimits = {
   /** Calls per minute and per second of each plan. */
   plans: Readonly<Record<Plan, { minute: number; second: number }>>;

@@ -1,20 +1,11 @@
 /** What the calls of a key cost, beside what they may. */
 import { atMost, round, type Target } from "../../harness/report.ts";
-import { type PlanLimits, PLANS } from "./limits.ts";
-import type { Amplification } from "./measure.ts";
-import { type Process, PROCESSES } from "./meter.ts";
-
-/** Most of a core, in percent, that a free key may take of any process. */
-const FREE_PERCENT_MAX = 5;
+import { FREE_PERCENT_MAX, type PlanLimits, PLANS } from "./limits.ts";
+import { type Amplification, freePercents, percentOf } from "./measure.ts";
+import { PROCESSES } from "./meter.ts";
 
 /** The stores, whose time per call has a budget. */
 const STORES = ["postgres", "clickhouse"] as const;
-
-const MINUTE_MS = 60_000;
-
-/** Percent of a core of a process that calls take, at so many within a minute. */
-const percentOf = ({ call }: Amplification, process: Process, perMinute: number): number =>
-  (100 * call[process] * perMinute) / MINUTE_MS;
 
 /**
  * The percentage of a core that the calls of a plan may take of a store: as much as a free key's
@@ -24,10 +15,9 @@ const storeBudget = (free: number, own: number): number => (FREE_PERCENT_MAX * o
 
 export function toRow(row: Amplification): Record<string, string | number> {
   const { method, route, input, status, call, perMinute } = row;
-  const shares = PROCESSES.map((process) => percentOf(row, process, perMinute.free));
   return {
     route: `${method} ${route}`,
-    "% of a core at most": round(Math.max(...shares)),
+    "% of a core at most": round(Math.max(...freePercents(row))),
     "calls a minute": round(perMinute.free),
     ...Object.fromEntries(PROCESSES.map((process) => [`${process}, ms`, round(call[process])])),
     status,
