@@ -1,7 +1,7 @@
 /**
- * `bun run bench:links-store [millions …]`: the links store with so many million links (1), and with
- * each further number of them: how fast it is filled and changed, how long it takes to open, how
- * long reads take with warm and with cold pages, its size, and memory.
+ * `bun run bench:links-store [millions …]`: the links store with so many million links (1), and
+ * with each further number of them: how fast it is filled and changed, how long it takes to open,
+ * how long reads take with warm and with cold pages, its size, and memory.
  */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

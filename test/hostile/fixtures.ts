@@ -13,7 +13,7 @@ import type { SharedStack } from "../harness/stack.ts";
 import type { ClientTask } from "./legitimate-client.ts";
 import type { Fixtures } from "./requests.ts";
 
-/** Enough for the attack's rate: `user_requests` counts those of a user, in all of their sessions. */
+/** Enough for the attack's rate: `user_requests` counts those of all sessions of a user. */
 const USERS = 12;
 
 const CLIENT_LINKS = 20;
