@@ -273,15 +273,15 @@ function findFree(
 const ignoreReason = (name: string): IgnoredReason =>
   IGNORED.get(name) ?? (NAMES.some(([, names]) => names.includes(name)) ? "taken" : "unknown");
 
-/** What a column says of whether a link is live. */
-export type StateField = "status" | "archived" | "disabled";
+/** The fields that decide whether a link is live. */
+const LIVE_FIELDS = ["status", "archived", "disabled"] as const;
 
-const STATE_FIELDS: readonly StateField[] = ["status", "archived", "disabled"];
+export type LiveField = (typeof LIVE_FIELDS)[number];
 
-/** What a column of this name says of whether links are live; undefined if it says nothing. */
-export function stateFieldOf(name: string): StateField | undefined {
+/** Which of them a column of this name has; undefined if it has none. */
+export function liveFieldOf(name: string): LiveField | undefined {
   const normalized = normalizeName(name);
-  return STATE_FIELDS.find((state) =>
-    NAMES.some(([field, names]) => field === state && names.includes(normalized)),
+  return LIVE_FIELDS.find((field) =>
+    NAMES.some(([named, names]) => named === field && names.includes(normalized)),
   );
 }

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { newUuid } from "../../shared/ids.ts";
 import { createAccount, UNLIMITED } from "../harness/admin.ts";
 import { call, linkSchema } from "../harness/api.ts";
-import { createUser, type Session, signIn } from "../harness/dashboard.ts";
+import { createUser, signIn } from "../harness/dashboard.ts";
 import { createPng } from "../harness/png.ts";
 import type { SharedStack } from "../harness/stack.ts";
 import type { ClientTask } from "./legitimate-client.ts";
@@ -50,15 +50,14 @@ export async function createFixtures(
   if (branded.status !== 200) throw new Error(`No logo: ${branded.status}`);
   const signInNew = async () => await signIn(stack, await createUser(stack, account));
   const member = await createUser(stack, account, "member");
-  const first = await signInNew();
-  const further: Session[] = [];
-  while (further.length < USERS - 1) further.push(await signInNew());
+  const cookies: [string, ...string[]] = [(await signInNew()).cookie];
+  while (cookies.length < USERS) cookies.push((await signInNew()).cookie);
   const ended = await signInNew();
   await ended.send("/auth/sign-out", { method: "POST" });
   return {
     enterpriseKey: key,
     freeKey,
-    cookies: [first.cookie, ...further.map(({ cookie }) => cookie)],
+    cookies,
     endedCookie: ended.cookie,
     dashboardOrigin,
     linkId,

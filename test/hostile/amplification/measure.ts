@@ -8,7 +8,7 @@ import * as z from "zod";
 
 import type { Data } from "../../harness/analytics-data.ts";
 import { callOnce } from "../../harness/api.ts";
-import type { Part } from "../cost/part.ts";
+import { fillRequest, type Part } from "../cost/part.ts";
 import { createCalls, describeParts, listParts, sendFilled, type Target } from "../cost/targets.ts";
 import { createFixtures } from "../fixtures.ts";
 import { readPorts } from "../routes.ts";
@@ -149,8 +149,7 @@ const bulkBody = z.object({ links: z.array(z.unknown()) });
 /** The links that a call creates in bulk, each of which takes a row of a budget. */
 function countRows({ route, base }: Target, linkId: string, parts: readonly Part[]): number {
   if (`${route.method} ${route.path}` !== "POST /v1/links/bulk") return 0;
-  const filling = { share: 1, nonce: "n", room: 0, route, linkId };
-  const { body } = parts.reduce((request, fill) => fill(request, filling), base);
+  const { body } = fillRequest(base, parts, { share: 1, nonce: "n", route, linkId });
   return bulkBody.safeParse(JSON.parse(String(body))).data?.links.length ?? 0;
 }
 

@@ -1,5 +1,5 @@
 /** A part of a request that is filled up to bounds on input. */
-import { type HttpRequest, toBytes } from "../requests.ts";
+import type { HttpRequest } from "../requests.ts";
 import type { Route } from "../routes.ts";
 import { bound } from "./bounds.ts";
 
@@ -34,12 +34,12 @@ export function fillRequest(
   base: HttpRequest,
   parts: readonly Part[],
   filling: Omit<Filling, "room">,
-): Buffer {
+): HttpRequest {
   const filled = parts.filter((part) => part !== PLAIN);
   const room = Math.floor((HEAD_BYTES_MAX - HEAD_REST) / Math.max(1, filled.length));
   let request = base;
   for (const part of filled) request = part(request, { ...filling, room });
-  return toBytes(request);
+  return request;
 }
 
 /** Repeats a unit until it has about this many characters; at least once. */

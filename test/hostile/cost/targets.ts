@@ -1,5 +1,5 @@
 /** What is measured: a route, and the parts of its requests that are filled up to their bounds. */
-import { createValidRequest, type Fixtures, type HttpRequest } from "../requests.ts";
+import { createValidRequest, type Fixtures, type HttpRequest, toBytes } from "../requests.ts";
 import { formatRoute, listRoutes, type Route, type Surface } from "../routes.ts";
 import { sendInput } from "../wire.ts";
 import { CALL_PARTS, hasPart } from "./calls.ts";
@@ -54,7 +54,7 @@ export async function sendFilled(
     const isSession = name === "Cookie" && cookies.includes(value);
     return [name, isSession && cookie !== undefined ? cookie : value];
   });
-  const bytes = fillRequest({ ...base, headers }, parts, filling);
+  const bytes = toBytes(fillRequest({ ...base, headers }, parts, filling));
   const input = {
     bytes,
     methods: [base.method],

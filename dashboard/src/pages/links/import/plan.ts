@@ -24,7 +24,7 @@ import {
   type RowProblem,
   type ShortLink,
 } from "../../../../../shared/link-csv/row.ts";
-import { type StateField, stateFieldOf } from "../../../../../shared/link-csv/services.ts";
+import { type LiveField, liveFieldOf } from "../../../../../shared/link-csv/services.ts";
 import { readList } from "../../../data/complete-list.ts";
 import {
   describeError,
@@ -89,7 +89,7 @@ export class Planner {
   readonly #input: PlanInput;
   readonly #columnOf = new Map<ImportField, number>();
   /** Columns that are not imported, and say whether links are live. */
-  readonly #leftStates: { column: number; field: StateField }[] = [];
+  readonly #leftStates: { column: number; field: LiveField }[] = [];
   readonly #rows = new Map<string, number>();
 
   constructor(input: PlanInput) {
@@ -97,7 +97,7 @@ export class Planner {
     for (const [column, target] of input.mapping.entries()) {
       if ("field" in target) this.#columnOf.set(target.field, column);
       else {
-        const field = stateFieldOf(input.columns[column] ?? "");
+        const field = liveFieldOf(input.columns[column] ?? "");
         if (field !== undefined) this.#leftStates.push({ column, field });
       }
     }
@@ -164,7 +164,7 @@ const tooManyCells = (): Problem => ({
 });
 
 /** Whether a cell of a column that says whether links are live says that this one is not. */
-function isNotLive(field: StateField, text: string): boolean {
+function isNotLive(field: LiveField, text: string): boolean {
   const flag = readFlag(text);
   if (field !== "status" && typeof flag === "boolean") return flag;
   const status = readStatus(text);
